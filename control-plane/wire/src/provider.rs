@@ -1,0 +1,167 @@
+//! The provider protocol, version 1: what an adapter says and is told.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thermocline_policy::Tier;
+
+/// The protocol's version.
+pub const PROTOCOL: u32 = 1;
+
+/// `GET /v1/capabilities`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// The version spoken; [`PROTOCOL`].
+    pub protocol: u32,
+    /// The adapter's name.
+    pub name: String,
+    /// The adapter's version.
+    pub version: String,
+    /// The tiers that it can give.
+    pub tiers: Vec<Tier>,
+    /// Whether its offers carry prices.
+    pub prices: bool,
+}
+
+/// Hardware at a price that a provider would sell now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The provider's name for it.
+    pub id: String,
+    /// The GPU's name.
+    pub gpu: String,
+    /// Memory of one GPU, MiB.
+    pub vram_mib: u64,
+    /// Dollars an hour while it exists (pods).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_per_hour: Option<f64>,
+    /// Dollars a second of work (serverless).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_per_second: Option<f64>,
+    /// Where it is.
+    #[serde(default)]
+    pub region: String,
+    /// Whether it can be had now.
+    pub available: bool,
+}
+
+/// `GET /v1/offers`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offers {
+    /// What is for sale.
+    pub offers: Vec<Offer>,
+}
+
+/// The body of `PUT /v1/instances/{key}`: everything about what to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstanceRequest {
+    /// The installation that pays.
+    pub owner: String,
+    /// The deployment's name.
+    pub deployment: String,
+    /// The tier wanted.
+    pub tier: Tier,
+    /// An offer's id; any when absent.
+    #[serde(default)]
+    pub offer: Option<String>,
+    /// The image.
+    pub image: String,
+    /// Overrides the image's entry point when not empty.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The port that the image listens on.
+    pub port: u16,
+    /// The memory floor, MiB of GPU memory.
+    #[serde(default)]
+    pub vram_mib: u64,
+    /// How many GPUs.
+    #[serde(default)]
+    pub gpus: u32,
+    /// The path that says whether it is ready.
+    #[serde(default)]
+    pub ready_path: String,
+    /// Seconds without work after which a serverless worker may go.
+    #[serde(default)]
+    pub idle_timeout_s: u64,
+    /// The most serverless workers.
+    #[serde(default)]
+    pub max_workers: u32,
+    /// Seconds that a request may queue before another worker comes.
+    #[serde(default)]
+    pub queue_delay_s: u64,
+    /// CPUs; 0 = as the provider sees fit.
+    #[serde(default)]
+    pub cpus: f64,
+    /// Main memory, MiB; 0 = as the provider sees fit.
+    #[serde(default)]
+    pub memory_mib: u64,
+    /// The port on this machine that a local container is published at; any when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_port: Option<u16>,
+}
+
+/// What a provider says of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderState {
+    /// On its way up.
+    Starting,
+    /// It has an address and runs; whether the model is loaded, its ready path says.
+    Ready,
+    /// On its way down.
+    Stopping,
+    /// It does not exist any more.
+    Gone,
+    /// It will not come up, or it ended by itself; `detail` says why.
+    Failed,
+}
+
+/// Where an instance is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// `http://` or `https://` with host and port.
+    pub url: String,
+    /// Headers that every request to it must carry.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// One instance as its provider sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProviderInstance {
+    /// The provider's id.
+    pub id: String,
+    /// Our instance id.
+    pub key: String,
+    /// The installation that owns it.
+    pub owner: String,
+    /// Where it stands.
+    pub state: ProviderState,
+    /// Where it is reached; `None` unless ready.
+    #[serde(default)]
+    pub address: Option<Address>,
+    /// What it costs while it exists.
+    #[serde(default)]
+    pub usd_per_hour: Option<f64>,
+    /// More, for people.
+    #[serde(default)]
+    pub detail: String,
+}
+
+/// `GET /v1/instances?owner=…`: one page of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstancePage {
+    /// The instances of this page.
+    pub instances: Vec<ProviderInstance>,
+    /// The next page's cursor.
+    #[serde(default)]
+    pub next: Option<String>,
+    /// Whether an absence means something.
+    pub complete: bool,
+}

@@ -1,0 +1,107 @@
+//! What Thermocline asks of a provider, and how an adapter is proven.
+//!
+//! A provider is anything that makes instances exist for money or memory: a
+//! cloud, the local Docker daemon, a plugin. An adapter implements
+//! [`Provider`]; [`conformance`] holds the clauses that each must pass.
+
+pub mod conformance;
+mod error;
+
+use async_trait::async_trait;
+use thermocline_policy::Tier;
+pub use thermocline_wire::provider::{
+    Address, Capabilities, InstancePage, InstanceRequest, Offer, ProviderInstance, ProviderState,
+};
+
+pub use error::{ProviderError, ProviderErrorKind};
+
+/// Which offers are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfferQuery {
+    /// The tier.
+    pub tier: Tier,
+    /// The memory floor, MiB of GPU memory.
+    pub vram_mib: u64,
+    /// How many GPUs.
+    pub gpus: u32,
+}
+
+/// What a delete was answered with. Neither proves absence: a later
+/// [`Provider::get`] and list do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// The provider accepted it.
+    Accepted,
+    /// The provider does not know it (any more).
+    Unknown,
+}
+
+/// The six calls of the provider protocol.
+///
+/// Every call is bounded in time by its adapter. `create` is idempotent on
+/// `key`: repeating it returns the instance that is there, so after an answer
+/// that never came the same call again is the way to look.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// What the adapter is and can do.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when it cannot be asked.
+    async fn capabilities(&self) -> Result<Capabilities, ProviderError>;
+
+    /// What could be had now, and for how much.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the provider does not say.
+    async fn offers(&self, query: OfferQuery) -> Result<Vec<Offer>, ProviderError>;
+
+    /// Makes the instance `key` exist, or returns the one that does.
+    ///
+    /// # Errors
+    /// [`ProviderError`]; only [`ProviderError::before_effect`] says that nothing was made.
+    async fn create(
+        &self,
+        key: &str,
+        request: &InstanceRequest,
+    ) -> Result<ProviderInstance, ProviderError>;
+
+    /// One instance; `None` when the provider does not know the id.
+    ///
+    /// # Errors
+    /// [`ProviderError`], which says nothing about whether it exists.
+    async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError>;
+
+    /// One page of what belongs to `owner`.
+    ///
+    /// # Errors
+    /// [`ProviderError`], which says nothing about what exists.
+    async fn list(&self, owner: &str, cursor: Option<&str>) -> Result<InstancePage, ProviderError>;
+
+    /// Asks for an instance to be deleted; asking twice is fine.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the provider refused or could not be asked.
+    async fn delete(&self, id: &str) -> Result<Deletion, ProviderError>;
+}
+
+/// Every page of [`Provider::list`]; `complete` only if every page was.
+///
+/// # Errors
+/// The first page's error that came.
+pub async fn list_all(
+    provider: &dyn Provider,
+    owner: &str,
+) -> Result<(Vec<ProviderInstance>, bool), ProviderError> {
+    const MOST_PAGES: usize = 1_000;
+    let (mut all, mut complete, mut cursor) = (Vec::new(), true, None);
+    for _ in 0..MOST_PAGES {
+        let page = provider.list(owner, cursor.as_deref()).await?;
+        complete &= page.complete;
+        all.extend(page.instances);
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok((all, complete)),
+        }
+    }
+    Ok((all, false))
+}

@@ -1,0 +1,283 @@
+//! Which tier serves the next request: the rules, in their order.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Tier, TierSet};
+
+/// The numbers of mode `thresholds`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// The window over which arrivals are counted.
+    pub window: Duration,
+    /// Requests a second from which a pod serves.
+    pub promote_rps: f64,
+    /// Requests a second below which it stops serving.
+    pub demote_rps: f64,
+    /// The least time between two transitions.
+    pub hold: Duration,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds {
+            window: Duration::from_secs(300),
+            promote_rps: 0.2,
+            demote_rps: 0.05,
+            hold: Duration::ZERO,
+        }
+    }
+}
+
+impl Thresholds {
+    /// Arrivals in a window from which a pod serves.
+    pub fn promote_count(&self) -> f64 {
+        self.promote_rps * self.window.as_secs_f64()
+    }
+
+    /// Arrivals in a window below which it stops serving.
+    pub fn demote_count(&self) -> f64 {
+        self.demote_rps * self.window.as_secs_f64()
+    }
+}
+
+/// Whether this machine can serve the deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LocalFit {
+    /// An instance is starting or ready, or the floor fits into the live memory.
+    Fits,
+    /// The floor does not fit into the live memory.
+    NoMemory,
+    /// The Docker daemon cannot be had.
+    NoDaemon,
+    /// The last start failed and its back-off has not ended.
+    BackingOff,
+}
+
+/// How far the deployment's pods are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PodState {
+    /// There is none.
+    Absent,
+    /// One is starting, none is ready.
+    Booting,
+    /// One is ready.
+    Warm,
+    /// The last start failed and its back-off has not ended.
+    BackingOff,
+}
+
+/// Everything that a decision depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct View {
+    /// The tiers that the deployment has; never empty.
+    pub tiers: TierSet,
+    /// The tier that a person names.
+    pub forced: Option<Tier>,
+    /// The tier decided on last.
+    pub current: Option<Tier>,
+    /// Whether this machine can serve it.
+    pub local: LocalFit,
+    /// How far its pods are.
+    pub pod: PodState,
+    /// Whether pods are never to go to zero.
+    pub pod_pinned: bool,
+    /// Requests that pods have in hand.
+    pub pod_in_flight: u32,
+    /// Arrivals in the window.
+    pub count: u64,
+    /// Whether the window has been watched for its whole length.
+    pub observed: bool,
+    /// Time since the last transition; `None` = there was none.
+    pub since_transition: Option<Duration>,
+    /// The numbers it is held against.
+    pub thresholds: Thresholds,
+}
+
+/// Why a tier was chosen, refused or kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A person named it.
+    Forced,
+    /// The user pinned an instance of their own.
+    Dedicated,
+    /// It fits on this machine.
+    LocalFits,
+    /// There is no serverless tier.
+    NoServerless,
+    /// A warm pod stays while the rate is not below `demote_rps`.
+    PodWarm,
+    /// The rate is at `promote_rps` or above.
+    Promote,
+    /// The rate is below `promote_rps`.
+    BelowPromote,
+    /// The rate is at `promote_rps` or above, but there is no pod tier.
+    NoPod,
+    /// The pod boots; serverless serves meanwhile.
+    PodBooting,
+    /// Nothing could be started there.
+    NoCapacity,
+    /// The budget is spent.
+    Budget,
+    /// Less than a window of data: no demotion.
+    Unobserved,
+    /// Work in hand: no demotion.
+    Busy,
+    /// The last transition is too recent.
+    Hold,
+}
+
+impl Reason {
+    /// The word used in headers, REST and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::Forced => "forced",
+            Reason::Dedicated => "dedicated",
+            Reason::LocalFits => "local_fits",
+            Reason::NoServerless => "no_serverless",
+            Reason::PodWarm => "pod_warm",
+            Reason::Promote => "promote",
+            Reason::BelowPromote => "below_promote",
+            Reason::NoPod => "no_pod",
+            Reason::PodBooting => "pod_booting",
+            Reason::NoCapacity => "no_capacity",
+            Reason::Budget => "budget",
+            Reason::Unobserved => "unobserved",
+            Reason::Busy => "busy",
+            Reason::Hold => "hold",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The policy's answer for one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// The tier that should serve.
+    pub tier: Tier,
+    /// The rule that fired.
+    pub reason: Reason,
+    /// The tier that serves until `tier` is ready, and why.
+    pub meanwhile: Option<(Tier, Reason)>,
+}
+
+/// A change of tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transition {
+    /// The tier before.
+    pub from: Tier,
+    /// The tier after.
+    pub to: Tier,
+    /// The rule that fired.
+    pub reason: Reason,
+}
+
+impl Decision {
+    const fn of(tier: Tier, reason: Reason) -> Self {
+        Decision {
+            tier,
+            reason,
+            meanwhile: None,
+        }
+    }
+}
+
+/// The tier for the next request. Total: every view has exactly one decision.
+///
+/// The order of the rules is the product's: forced, dedicated, local if it
+/// fits, pod where there is no serverless, a warm pod until the rate is below
+/// `demote_rps`, and else by `promote_rps`. Whatever is unknown holds.
+pub fn decide(view: &View) -> Decision {
+    if let Some(tier) = view.forced.filter(|tier| view.tiers.has(*tier)) {
+        return Decision::of(tier, Reason::Forced);
+    }
+    if view.tiers.has(Tier::Dedicated) {
+        return Decision::of(Tier::Dedicated, Reason::Dedicated);
+    }
+    if view.tiers.has(Tier::Local) && view.local == LocalFit::Fits {
+        return Decision::of(Tier::Local, Reason::LocalFits);
+    }
+    match (view.tiers.has(Tier::Serverless), view.tiers.has(Tier::Pod)) {
+        (true, true) => by_rate(view),
+        (true, false) if promotes(view) => Decision::of(Tier::Serverless, Reason::NoPod),
+        (true, false) => Decision::of(Tier::Serverless, Reason::BelowPromote),
+        (false, true) => Decision::of(Tier::Pod, Reason::NoServerless),
+        (false, false) => Decision::of(Tier::Local, Reason::NoCapacity),
+    }
+}
+
+fn by_rate(view: &View) -> Decision {
+    match view.pod {
+        PodState::Warm | PodState::Booting => match stays(view) {
+            Some(reason) => on_pod(view, reason),
+            None => Decision::of(Tier::Serverless, Reason::BelowPromote),
+        },
+        PodState::Absent | PodState::BackingOff => match refused_promotion(view) {
+            Some(reason) => Decision::of(Tier::Serverless, reason),
+            None => on_pod(view, Reason::Promote),
+        },
+    }
+}
+
+/// Why a pod that is there stays; `None` = it does not.
+fn stays(view: &View) -> Option<Reason> {
+    let below_demote = (view.count as f64) < view.thresholds.demote_count();
+    if !below_demote || view.pod_pinned {
+        // The promotion that started the pod is still its reason while it boots.
+        let fresh = view.pod == PodState::Booting && promotes(view);
+        return Some(if fresh {
+            Reason::Promote
+        } else {
+            Reason::PodWarm
+        });
+    }
+    if view.pod_in_flight > 0 {
+        return Some(Reason::Busy);
+    }
+    if !view.observed {
+        return Some(Reason::Unobserved);
+    }
+    held(view).then_some(Reason::Hold)
+}
+
+/// Why serverless goes on although there is no pod; `None` = promote.
+fn refused_promotion(view: &View) -> Option<Reason> {
+    if !promotes(view) {
+        return Some(Reason::BelowPromote);
+    }
+    if view.pod == PodState::BackingOff {
+        return Some(Reason::NoCapacity);
+    }
+    (held(view) && view.current != Some(Tier::Pod)).then_some(Reason::Hold)
+}
+
+fn promotes(view: &View) -> bool {
+    view.count as f64 >= view.thresholds.promote_count()
+}
+
+fn held(view: &View) -> bool {
+    view.since_transition
+        .is_some_and(|since| since < view.thresholds.hold)
+}
+
+fn on_pod(view: &View, reason: Reason) -> Decision {
+    let meanwhile = (view.pod != PodState::Warm).then_some((Tier::Serverless, Reason::PodBooting));
+    Decision {
+        tier: Tier::Pod,
+        reason,
+        meanwhile,
+    }
+}
+
+#[cfg(test)]
+mod tests;

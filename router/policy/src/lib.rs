@@ -1,0 +1,37 @@
+//! What Thermocline decides, as nouns and pure functions.
+//!
+//! Nothing here waits, reads a clock, logs or touches the network: every
+//! function takes the moment and the facts it needs and returns an answer.
+//! [`decide`] answers one request, [`scale`] says how much capacity each tier
+//! should have, [`plan`] turns the difference between wanted and existing
+//! instances into [`Action`]s so specific that whoever applies them has nothing
+//! left to choose.
+
+mod decision;
+mod error;
+mod instance;
+mod money;
+mod plan;
+mod quantity;
+mod scale;
+mod spec;
+mod tier;
+mod time;
+mod window;
+
+pub use decision::{Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide};
+pub use error::{FieldError, FieldErrors};
+pub use instance::{InstanceEvent, InstanceState, StateError};
+pub use money::NanoUsd;
+pub use plan::{Action, Observed, Wanted, plan};
+pub use quantity::{QuantityError, format_duration, format_size, parse_duration, parse_size};
+pub use scale::{Desired, TierLoad, scale};
+pub use spec::{
+    Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, Forced, Health,
+    HostHeader, Limits, Live, Load, LocalTier, Objective, PodTier, PolicyMode, PolicySpec,
+    Protocol, Ready, Resources, Routes, Selection, ServerlessTier, Settings, Spec, Strategy, Tiers,
+    is_dns_label,
+};
+pub use tier::{Tier, TierMap, TierSet};
+pub use time::Moment;
+pub use window::{Observation, Window};

@@ -1,0 +1,195 @@
+//! How many instances each tier should have.
+
+use std::time::Duration;
+
+use crate::{Tier, TierMap};
+
+/// What one tier of a deployment has and does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TierLoad {
+    /// Instances that are starting or ready.
+    pub live: u32,
+    /// Instances that are ready.
+    pub ready: u32,
+    /// Whether requests are in hand or waiting there.
+    pub busy: bool,
+    /// Whether a start was asked for and has not ended: a Flight, a wake, a demotion's make-before-break.
+    pub requested: bool,
+    /// Time since the last work ended or the last instance became ready, whichever is later.
+    pub idle_for: Duration,
+    /// How long it stays without work.
+    pub idle_timeout: Duration,
+    /// Never fewer than these.
+    pub min: u32,
+    /// Never more than these.
+    pub max: u32,
+}
+
+/// Instances wanted in each tier.
+pub type Desired = TierMap<u32>;
+
+/// How many instances each tier should have.
+///
+/// `loads` holds the tiers that the deployment has and that are ours to start,
+/// `decided` the tier of the last decision, `members` how many instances its
+/// pool needs. A tier that is no longer decided on keeps its instances until
+/// the one decided on is ready: make before break. An endpoint of the
+/// serverless tier costs nothing without work, so it stays.
+pub fn scale(
+    loads: &TierMap<Option<TierLoad>>,
+    decided: Option<Tier>,
+    stopped: bool,
+    members: u32,
+) -> Desired {
+    let successor_ready = |tier: Tier| {
+        decided.is_some_and(|d| {
+            d != tier && (d == Tier::Dedicated || loads[d].is_some_and(|load| load.ready > 0))
+        })
+    };
+    TierMap::from_fn(|tier| match loads[tier] {
+        Some(load) if !stopped => wanted(tier, &load, decided, successor_ready(tier), members),
+        _ => 0,
+    })
+}
+
+fn wanted(
+    tier: Tier,
+    load: &TierLoad,
+    decided: Option<Tier>,
+    successor_ready: bool,
+    members: u32,
+) -> u32 {
+    let full = members.max(load.min).clamp(1, load.max.max(1));
+    if load.requested {
+        return full;
+    }
+    if load.live == 0 {
+        return load.min;
+    }
+    if tier == Tier::Serverless {
+        return full;
+    }
+    let decided_away = decided.is_some_and(|d| d != tier);
+    if decided_away && successor_ready {
+        return load.min;
+    }
+    let starting = load.ready < load.live;
+    let rests = !load.busy && !starting && load.idle_for >= load.idle_timeout;
+    if rests { load.min } else { full }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    fn ready() -> TierLoad {
+        TierLoad {
+            live: 1,
+            ready: 1,
+            idle_timeout: TIMEOUT,
+            max: 1,
+            ..TierLoad::default()
+        }
+    }
+
+    fn pods(load: TierLoad, serverless: Option<TierLoad>, decided: Tier) -> u32 {
+        let mut loads = TierMap::default();
+        loads[Tier::Pod] = Some(load);
+        loads[Tier::Serverless] = serverless;
+        scale(&loads, Some(decided), false, 1)[Tier::Pod]
+    }
+
+    #[test]
+    fn an_idle_pod_stops_after_its_timeout() {
+        let mut pod = ready();
+        pod.idle_for = TIMEOUT - Duration::from_secs(1);
+        assert_eq!(pods(pod, None, Tier::Pod), 1);
+        pod.idle_for = TIMEOUT;
+        assert_eq!(pods(pod, None, Tier::Pod), 0);
+        pod.busy = true;
+        assert_eq!(pods(pod, None, Tier::Pod), 1);
+    }
+
+    #[test]
+    fn b26_a_start_slower_than_the_idle_timeout_is_not_idle() {
+        let starting = TierLoad {
+            ready: 0,
+            idle_for: Duration::from_secs(180),
+            ..ready()
+        };
+        assert_eq!(pods(starting, None, Tier::Pod), 1);
+    }
+
+    #[test]
+    fn a_demoted_pod_stays_until_serverless_is_ready() {
+        let cold = TierLoad {
+            live: 1,
+            max: 1,
+            ..TierLoad::default()
+        };
+        assert_eq!(pods(ready(), Some(cold), Tier::Serverless), 1);
+        assert_eq!(pods(ready(), Some(ready()), Tier::Serverless), 0);
+    }
+
+    #[test]
+    fn a_demoted_pod_goes_when_idle_even_if_serverless_never_comes() {
+        let mut pod = ready();
+        pod.idle_for = TIMEOUT;
+        assert_eq!(pods(pod, Some(TierLoad::default()), Tier::Serverless), 0);
+    }
+
+    #[test]
+    fn min_instances_stay_and_are_started_unasked() {
+        let pinned = TierLoad {
+            min: 1,
+            max: 2,
+            idle_for: TIMEOUT,
+            ..ready()
+        };
+        assert_eq!(pods(pinned, Some(ready()), Tier::Serverless), 1);
+        let none_yet = TierLoad {
+            live: 0,
+            ready: 0,
+            ..pinned
+        };
+        assert_eq!(pods(none_yet, None, Tier::Pod), 1);
+    }
+
+    #[test]
+    fn an_endpoint_that_costs_nothing_stays() {
+        let mut loads = TierMap::default();
+        loads[Tier::Serverless] = Some(TierLoad {
+            idle_for: Duration::from_secs(9_999),
+            ..ready()
+        });
+        assert_eq!(
+            scale(&loads, Some(Tier::Serverless), false, 1)[Tier::Serverless],
+            1
+        );
+    }
+
+    #[test]
+    fn a_stopped_deployment_wants_nothing() {
+        let mut loads = TierMap::default();
+        loads[Tier::Pod] = Some(TierLoad {
+            min: 1,
+            busy: true,
+            ..ready()
+        });
+        assert_eq!(scale(&loads, Some(Tier::Pod), true, 1)[Tier::Pod], 0);
+    }
+
+    #[test]
+    fn a_pool_gets_its_members_within_the_maximum() {
+        let mut loads = TierMap::default();
+        loads[Tier::Local] = Some(TierLoad {
+            requested: true,
+            max: 3,
+            ..TierLoad::default()
+        });
+        assert_eq!(scale(&loads, None, false, 2)[Tier::Local], 2);
+        assert_eq!(scale(&loads, None, false, 5)[Tier::Local], 3);
+    }
+}
