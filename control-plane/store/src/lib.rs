@@ -1,1 +1,63 @@
-//! (starts here)
+//! What outlives the process, in SQLite; the only crate that knows SQL.
+//!
+//! Every write is one transaction that takes the write lock at its first
+//! statement, on the one connection that writes: a transaction that begins as a
+//! reader is refused when it turns writer, whatever the busy timeout. A write
+//! is done when its future has returned `Ok`, and not before: a future that is
+//! dropped earlier leaves either the whole write or nothing of it, and gives
+//! its connection back. Readers see the last commit and wait for no writer.
+//!
+//! The store reads no clock; whoever writes says when it is.
+mod backup;
+mod decisions;
+mod deployments;
+mod error;
+mod events;
+mod installation;
+mod instances;
+mod migrate;
+mod open;
+mod row;
+
+pub use decisions::NewDecision;
+pub use deployments::NewDeployment;
+pub use error::{Result, StoreError};
+pub use events::NewEvent;
+pub use instances::{InstanceChanges, NewInstance};
+pub use row::{DecisionRow, DeploymentRow, EventRow, InstanceRow};
+
+use sqlx::{Sqlite, SqlitePool, Transaction};
+
+/// The database; clones share its connections.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// One connection, so that writers queue here and not at SQLite's lock.
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl Store {
+    /// Whether the database answers.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] where it does not.
+    pub async fn ping(&self) -> Result<()> {
+        sqlx::query("select owner from installation")
+            .fetch_one(&self.readers)
+            .await?;
+        Ok(())
+    }
+
+    /// Ends once every connection is closed; later calls are [`StoreError::Unavailable`].
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    /// A transaction that holds the write lock from its beginning. Single
+    /// statements need it too: the error of an implicit commit would be lost
+    /// where the statement returns a row.
+    async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
+        Ok(self.writer.begin_with("begin immediate").await?)
+    }
+}

@@ -1,3 +1,11 @@
 //! The JSON shapes that cross a process boundary, and how they are read.
 
 pub mod provider;
+pub mod reader;
+mod spec;
+mod time;
+mod yaml;
+
+pub use spec::{forced_from_json, forced_to_json, spec_from_json, spec_to_json, window_field};
+pub use time::rfc3339;
+pub use yaml::{documents, to_yaml};

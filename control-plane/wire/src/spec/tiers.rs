@@ -1,0 +1,131 @@
+use std::time::Duration;
+
+use serde_json::Value;
+use thermocline_policy::{DedicatedTier, HostHeader, LocalTier, PodTier, ServerlessTier, Tiers};
+use url::{Host, Url};
+
+use super::read::port;
+use crate::reader::{Object, text};
+
+pub(super) fn tiers(object: Object<'_>) -> Tiers {
+    let tiers = Tiers {
+        dedicated: object.object("dedicated").and_then(dedicated),
+        local: object.object("local").map(local),
+        serverless: object.object("serverless").map(serverless),
+        pod: object.object("pod").map(pod),
+    };
+    object.finish();
+    tiers
+}
+
+fn dedicated(object: Object<'_>) -> Option<DedicatedTier> {
+    let url = object.read("url", base_url);
+    if url.is_none() && object.value("url").is_none() {
+        object.wrong("url", "is required");
+    }
+    let host = host_header(&object);
+    object.finish();
+    // The tier is there even when its URL is bad: only one mistake was made.
+    Some(DedicatedTier {
+        url: url.unwrap_or_default(),
+        host,
+    })
+}
+
+fn base_url(value: &Value) -> Result<String, String> {
+    const ALLOWED: &str =
+        "must be http:// or https:// with a host and perhaps a port, nothing else";
+    let text = text(value)?;
+    let url = Url::parse(&text).map_err(|_| ALLOWED.to_owned())?;
+    let plain = matches!(url.scheme(), "http" | "https")
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if !plain {
+        return Err(ALLOWED.to_owned());
+    }
+    let host = url.host().ok_or_else(|| ALLOWED.to_owned())?;
+    if is_link_local(&host) {
+        return Err("link-local and metadata addresses are never reached".to_owned());
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn is_link_local(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => *name == "metadata.google.internal",
+        Host::Ipv4(ip) => ip.is_link_local(),
+        Host::Ipv6(ip) => {
+            ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_link_local())
+        }
+    }
+}
+
+fn local(object: Object<'_>) -> LocalTier {
+    let tier = LocalTier {
+        max_instances: object.whole("max_instances", 1..=1024).unwrap_or(1),
+        idle_timeout: object
+            .duration("idle_timeout")
+            .unwrap_or(Duration::from_secs(300)),
+        host_port: port(&object, "host_port"),
+        host: host_header(&object),
+    };
+    object.finish();
+    tier
+}
+
+fn serverless(object: Object<'_>) -> ServerlessTier {
+    let tier = ServerlessTier {
+        provider: provider(&object),
+        gpu: object.texts("gpu").unwrap_or_default(),
+        max_workers: object.whole("max_workers", 1..=10_000).unwrap_or(3),
+        idle_timeout: object
+            .duration("idle_timeout")
+            .unwrap_or(Duration::from_secs(30)),
+        queue_delay: object
+            .duration("queue_delay")
+            .unwrap_or(Duration::from_secs(4)),
+        host: host_header(&object),
+    };
+    object.finish();
+    tier
+}
+
+fn pod(object: Object<'_>) -> PodTier {
+    let min_instances = object.whole("min_instances", 0..=1024).unwrap_or(0);
+    let tier = PodTier {
+        provider: provider(&object),
+        gpu: object.texts("gpu").unwrap_or_default(),
+        min_instances,
+        max_instances: object
+            .whole("max_instances", 1..=1024)
+            .unwrap_or_else(|| min_instances.max(1)),
+        idle_timeout: object
+            .duration("idle_timeout")
+            .unwrap_or(Duration::from_secs(600)),
+        host: host_header(&object),
+    };
+    object.finish();
+    tier
+}
+
+fn provider(object: &Object<'_>) -> String {
+    object.text("provider").unwrap_or_else(|| {
+        if object.value("provider").is_none() {
+            object.wrong(
+                "provider",
+                "is required: a name from [providers] of the server",
+            );
+        }
+        String::new()
+    })
+}
+
+fn host_header(object: &Object<'_>) -> Option<HostHeader> {
+    object.choice(
+        "host",
+        &[("keep", HostHeader::Keep), ("address", HostHeader::Address)],
+    )
+}

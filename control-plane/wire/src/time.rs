@@ -1,0 +1,10 @@
+//! Timestamps as people read them.
+
+use chrono::{DateTime, SecondsFormat};
+
+/// Microseconds since 1970 as RFC 3339 in UTC; the epoch when out of range.
+pub fn rfc3339(micros: i64) -> String {
+    DateTime::from_timestamp_micros(micros)
+        .unwrap_or_default()
+        .to_rfc3339_opts(SecondsFormat::Millis, true)
+}

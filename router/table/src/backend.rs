@@ -1,0 +1,141 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use http::{HeaderName, HeaderValue};
+use thermocline_policy::{HostHeader, Moment, Tier};
+
+use crate::Deployment;
+
+/// A backend's identity within this process; never used again for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BackendId(u64);
+
+impl BackendId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        BackendId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Where a backend is and what must be sent to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Whether the connection is encrypted.
+    pub tls: bool,
+    /// Host name or address, without a port.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Which Host it sees.
+    pub host_header: HostHeader,
+    /// Headers that every request to it carries.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Target {
+    /// `host:port`, without the port where it is the scheme's own.
+    pub fn authority(&self) -> String {
+        let host = match self.host.contains(':') {
+            true => format!("[{}]", self.host),
+            false => self.host.clone(),
+        };
+        match (self.tls, self.port) {
+            (false, 80) | (true, 443) => host,
+            (_, port) => format!("{host}:{port}"),
+        }
+    }
+}
+
+/// An address that the router may send to, with its limit.
+#[derive(Debug)]
+pub struct Backend {
+    /// Its identity.
+    pub id: BackendId,
+    /// The instance behind it; `None` for the user's own.
+    pub instance: Option<String>,
+    /// The tier it serves.
+    pub tier: Tier,
+    /// Where it is.
+    pub target: Target,
+    /// The most requests at a time; `None` = no limit of its own.
+    pub limit: Option<u32>,
+    in_flight: AtomicU32,
+    suspect_until: AtomicU64,
+}
+
+impl Backend {
+    /// A backend without work.
+    pub fn new(instance: Option<String>, tier: Tier, target: Target, limit: Option<u32>) -> Self {
+        Backend {
+            id: BackendId::next(),
+            instance,
+            tier,
+            target,
+            limit,
+            in_flight: AtomicU32::new(0),
+            suspect_until: AtomicU64::new(0),
+        }
+    }
+
+    /// Requests in hand.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Others are preferred until `until`.
+    pub fn suspect(&self, until: Moment) {
+        self.suspect_until.store(until.nanos(), Ordering::Relaxed);
+    }
+
+    /// Whether others are preferred at `now`.
+    pub fn is_suspect(&self, now: Moment) -> bool {
+        self.suspect_until.load(Ordering::Relaxed) > now.nanos()
+    }
+
+    fn try_add(&self) -> bool {
+        let most = self.limit.unwrap_or(u32::MAX);
+        self.in_flight
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |n| {
+                (n < most).then_some(n + 1)
+            })
+            .is_ok()
+    }
+}
+
+/// A place on a backend; given back when dropped, whatever became of the request.
+#[derive(Debug)]
+pub struct BackendPermit {
+    backend: Arc<Backend>,
+    deployment: Arc<Deployment>,
+}
+
+impl BackendPermit {
+    /// A place on `backend`, if there is one.
+    pub fn take(deployment: &Arc<Deployment>, backend: &Arc<Backend>) -> Option<Self> {
+        if !backend.try_add() {
+            return None;
+        }
+        deployment.traffic[backend.tier].begin();
+        Some(BackendPermit {
+            backend: backend.clone(),
+            deployment: deployment.clone(),
+        })
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &Arc<Backend> {
+        &self.backend
+    }
+
+    /// The deployment that it serves.
+    pub fn deployment(&self) -> &Arc<Deployment> {
+        &self.deployment
+    }
+}
+
+impl Drop for BackendPermit {
+    fn drop(&mut self) {
+        self.backend.in_flight.fetch_sub(1, Ordering::AcqRel);
+        self.deployment.end_work(self.backend.tier);
+    }
+}

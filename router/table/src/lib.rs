@@ -1,0 +1,22 @@
+//! What the request plane and the control plane share: which deployments there
+//! are, where their backends stand, and what is going on.
+//!
+//! The control plane writes, the request plane reads and counts. Neither waits
+//! for the other: the map of deployments and each deployment's capacity are
+//! immutable values behind an atomic pointer, counts are atomics.
+
+mod backend;
+mod capacity;
+mod deployment;
+mod gate;
+mod snapshot;
+mod tally;
+mod wake;
+
+pub use backend::{Backend, BackendId, BackendPermit, Target};
+pub use capacity::{Capacity, Pick, Pool};
+pub use deployment::{Config, Deployment, TierTraffic, Waiting, Watched};
+pub use gate::{Entry, Gate, Permit, Queued};
+pub use snapshot::{Snapshot, Table};
+pub use tally::{Histogram, Outcome, Start, Tally};
+pub use wake::{StartFailed, Wake};

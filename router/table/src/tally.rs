@@ -1,0 +1,201 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use thermocline_policy::{Tier, TierMap};
+
+/// How a request's backend was had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// It was ready.
+    Warm,
+    /// It was being started for somebody else.
+    Joined,
+    /// It was started for this request.
+    Cold,
+    /// Another tier served meanwhile.
+    Fallback,
+}
+
+impl Start {
+    /// Every way.
+    pub const ALL: [Start; 4] = [Start::Warm, Start::Joined, Start::Cold, Start::Fallback];
+
+    /// The word used in headers and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Start::Warm => "warm",
+            Start::Joined => "joined",
+            Start::Cold => "cold",
+            Start::Fallback => "fallback",
+        }
+    }
+}
+
+/// How a request ended, by whose doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered whole.
+    Ok,
+    /// The backend answered 5xx.
+    BackendError,
+    /// The backend broke before its response's head.
+    BackendBroke,
+    /// The backend broke within its response.
+    UpstreamAborted,
+    /// The deadline passed.
+    Timeout,
+    /// Refused: full.
+    Full,
+    /// Nothing to serve it.
+    Unavailable,
+    /// The client left.
+    ClientLeft,
+    /// The client's request cannot be served as it is.
+    ClientError,
+}
+
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Outcome; 9] = [
+        Outcome::Ok,
+        Outcome::BackendError,
+        Outcome::BackendBroke,
+        Outcome::UpstreamAborted,
+        Outcome::Timeout,
+        Outcome::Full,
+        Outcome::Unavailable,
+        Outcome::ClientLeft,
+        Outcome::ClientError,
+    ];
+
+    /// The word used in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::BackendError => "backend_error",
+            Outcome::BackendBroke => "backend_broke",
+            Outcome::UpstreamAborted => "upstream_aborted",
+            Outcome::Timeout => "timeout",
+            Outcome::Full => "full",
+            Outcome::Unavailable => "unavailable",
+            Outcome::ClientLeft => "client_left",
+            Outcome::ClientError => "client_error",
+        }
+    }
+}
+
+const STARTS: usize = Start::ALL.len();
+const OUTCOMES: usize = Outcome::ALL.len();
+
+/// What has been counted of one deployment. It goes with the deployment, so no
+/// label outlives it and none comes from a client.
+#[derive(Debug, Default)]
+pub struct Tally {
+    requests: TierMap<[[AtomicU64; OUTCOMES]; STARTS]>,
+    transitions: [TierMap<AtomicU64>; 4],
+    cold_starts: TierMap<[AtomicU64; 2]>,
+    disconnects: AtomicU64,
+    /// From arrival to the last byte.
+    pub duration: Histogram,
+    /// From arrival until something was sent to a backend.
+    pub queue: Histogram,
+    /// From there to the last byte.
+    pub inference: Histogram,
+    /// From the wish for a backend until it takes work.
+    pub cold_start: Histogram,
+}
+
+impl Tally {
+    /// Counts a request.
+    pub fn request(&self, tier: Tier, start: Start, outcome: Outcome) {
+        self.requests[tier][start as usize][outcome as usize].fetch_add(1, Ordering::Relaxed);
+        if outcome == Outcome::ClientLeft {
+            self.disconnects.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a change of tier.
+    pub fn transition(&self, from: Tier, to: Tier) {
+        self.transitions[from as usize][to].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a start that took `took`.
+    pub fn started(&self, tier: Tier, ok: bool, took: Duration) {
+        self.cold_starts[tier][usize::from(ok)].fetch_add(1, Ordering::Relaxed);
+        if ok {
+            self.cold_start.observe(took);
+        }
+    }
+
+    /// Clients that left.
+    pub fn disconnects(&self) -> u64 {
+        self.disconnects.load(Ordering::Relaxed)
+    }
+
+    /// Every count of requests above zero.
+    pub fn requests(&self) -> impl Iterator<Item = (Tier, Start, Outcome, u64)> {
+        self.requests.iter().flat_map(|(tier, starts)| {
+            Start::ALL.into_iter().flat_map(move |start| {
+                Outcome::ALL.into_iter().filter_map(move |outcome| {
+                    let n = starts[start as usize][outcome as usize].load(Ordering::Relaxed);
+                    (n > 0).then_some((tier, start, outcome, n))
+                })
+            })
+        })
+    }
+
+    /// Every count of transitions above zero.
+    pub fn transitions(&self) -> impl Iterator<Item = (Tier, Tier, u64)> {
+        Tier::ALL.into_iter().flat_map(|from| {
+            self.transitions[from as usize]
+                .iter()
+                .filter_map(move |(to, n)| {
+                    let n = n.load(Ordering::Relaxed);
+                    (n > 0).then_some((from, to, n))
+                })
+        })
+    }
+
+    /// Every count of starts above zero: tier, whether it succeeded, how many.
+    pub fn cold_starts(&self) -> impl Iterator<Item = (Tier, bool, u64)> {
+        self.cold_starts.iter().flat_map(|(tier, counts)| {
+            [false, true].into_iter().filter_map(move |ok| {
+                let n = counts[usize::from(ok)].load(Ordering::Relaxed);
+                (n > 0).then_some((tier, ok, n))
+            })
+        })
+    }
+}
+
+/// Durations counted in buckets, without a lock.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    buckets: [AtomicU64; Histogram::BOUNDS.len() + 1],
+    sum_micros: AtomicU64,
+}
+
+impl Histogram {
+    /// Upper bounds of the buckets, seconds; one more bucket has none.
+    pub const BOUNDS: [f64; 14] = [
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0,
+    ];
+
+    /// Counts one.
+    pub fn observe(&self, duration: Duration) {
+        let seconds = duration.as_secs_f64();
+        let bucket = Self::BOUNDS.iter().position(|bound| seconds <= *bound);
+        self.buckets[bucket.unwrap_or(Self::BOUNDS.len())].fetch_add(1, Ordering::Relaxed);
+        self.sum_micros
+            .fetch_add(duration.as_micros() as u64, Ordering::Relaxed);
+    }
+
+    /// How many fell into each bucket.
+    pub fn counts(&self) -> [u64; Histogram::BOUNDS.len() + 1] {
+        std::array::from_fn(|i| self.buckets[i].load(Ordering::Relaxed))
+    }
+
+    /// The sum of all, seconds.
+    pub fn sum(&self) -> f64 {
+        self.sum_micros.load(Ordering::Relaxed) as f64 / 1e6
+    }
+}
