@@ -1,1 +1,11 @@
-//! (starts here)
+//! What the end-to-end tests stand on: doubles with real loopback sockets.
+//!
+//! [`backend`] is the model server that a test controls and observes byte by
+//! byte, [`client`] is the caller, [`provider`] makes backends exist when it is
+//! asked for instances.
+
+pub mod backend;
+pub mod client;
+pub mod http1;
+pub mod provider;
+mod watched;

@@ -1,0 +1,217 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use reqwest::Url;
+use thermocline_policy::{Tier, parse_duration};
+
+use crate::output::Format;
+
+/// Sends each request of a model deployment to the cheapest acceptable tier.
+#[derive(Debug, Parser)]
+#[command(name = "thermocline", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Whom to ask and how to show the answer.
+#[derive(Debug, Args)]
+pub(crate) struct Remote {
+    /// The server's admin plane
+    #[arg(long, global = true, value_name = "URL", env = "THERMOCLINE_SERVER",
+          default_value = "http://127.0.0.1:8081", value_parser = server)]
+    pub(crate) server: Url,
+    /// The access token
+    #[arg(long, global = true, env = "THERMOCLINE_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// How results are written
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    pub(crate) output: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create or replace the deployments of the files, all or none
+    Deploy(Deploy),
+    /// List deployments with what they do now
+    Ps,
+    /// Show one deployment: specification, status, instances, last decisions
+    Describe(Named),
+    /// Delete a deployment and everything that runs for it
+    Delete(Awaited),
+    /// Say why a deployment is served by the tier that it is served by
+    Explain(Explain),
+    /// Put a deployment on a tier, whatever the policy says
+    Force(Force),
+    /// Give a deployment back to the policy
+    Unforce(Named),
+    /// Warm a deployment up
+    Wake(Awaited),
+    /// Stop a deployment after the work in hand, until it is woken
+    Sleep(Awaited),
+    /// Print what has happened
+    Events(Events),
+    /// Look at the providers
+    #[command(subcommand)]
+    Provider(ProviderCommand),
+    /// Check that the server is there, lets us in, and is well
+    Doctor,
+    /// Write a completion script for a shell
+    Completions(Completions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Deploy {
+    /// Specifications, YAML or JSON; `-` reads YAML from stdin
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Show what would change and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// The deployment
+    #[arg(value_parser = deployment_name)]
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Awaited {
+    /// The deployment
+    #[arg(value_parser = deployment_name)]
+    pub(crate) name: String,
+    /// Return at once
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// How long to wait
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The deployment
+    #[arg(value_parser = deployment_name)]
+    pub(crate) name: String,
+    /// A decision of the past instead of the one now
+    #[arg(long, value_name = "ID")]
+    pub(crate) decision: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Force {
+    /// The deployment
+    #[arg(value_parser = deployment_name)]
+    pub(crate) name: String,
+    /// The tier
+    #[arg(long, value_parser = tiers())]
+    pub(crate) tier: Tier,
+    /// For how long; until `unforce` when absent
+    #[arg(long = "for", value_name = "DURATION", value_parser = some_duration)]
+    pub(crate) duration: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    /// Go on with what happens from now on
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProviderCommand {
+    /// List the providers with their health
+    Ls,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn server(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    match url.scheme() {
+        "http" | "https" if plain => Ok(url),
+        "http" | "https" => Err("must be scheme, host and port alone".to_owned()),
+        _ => Err("must begin with http:// or https://".to_owned()),
+    }
+}
+
+/// A DNS label. It becomes a part of a path, so nothing else may pass.
+fn deployment_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let inner = !text.starts_with('-') && !text.ends_with('-');
+    if (1..=63).contains(&text.len()) && inner && text.chars().all(allowed) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be 1 to 63 of a-z, 0-9 and -, with no - at an end".to_owned())
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| format!("{error}, as in 30s, 5m or 2h"))
+}
+
+fn some_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if duration.is_zero() {
+        Err("must be above zero".to_owned())
+    } else {
+        Ok(duration)
+    }
+}
+
+fn tiers() -> impl TypedValueParser<Value = Tier> {
+    PossibleValuesParser::new(Tier::ALL.map(Tier::as_str))
+        .try_map(|name| Tier::from_str(&name).map_err(|()| "no such tier"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn names_that_would_change_the_path_are_refused() {
+        for name in [
+            "",
+            "..",
+            ".",
+            "a/b",
+            "a?b",
+            "-a",
+            "a-",
+            "A",
+            &"a".repeat(64),
+        ] {
+            assert!(deployment_name(name).is_err(), "{name:?}");
+        }
+        assert!(deployment_name("sdxl-1").is_ok());
+    }
+
+    #[test]
+    fn a_server_is_an_address_and_nothing_more() {
+        for url in ["ftp://h", "h:1", "http://user:secret@h", "http://h/?q=1"] {
+            assert!(server(url).is_err(), "{url}");
+        }
+        assert!(server("https://gate.example.com/thermocline").is_ok());
+    }
+}

@@ -1,0 +1,130 @@
+//! `deploy`: all the deployments of all the files, or none.
+
+mod document;
+mod resolve;
+mod source;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::args::Deploy;
+use crate::client::CallError;
+use crate::failure::Failure;
+use crate::problem::{FieldProblem, Problem};
+use crate::session::Session;
+use source::Source;
+
+/// What the server did, or would do, with the deployments.
+#[derive(Debug, Deserialize)]
+struct Applied {
+    items: Vec<Change>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Change {
+    name: String,
+    created: bool,
+    generation: u64,
+    #[serde(default)]
+    changes: Vec<String>,
+}
+
+/// Reads the files, sends what they hold in one call and prints what changed.
+///
+/// # Errors
+/// Usage, with every mistake of every file, found here or by the server.
+pub(crate) async fn run(session: &Session, args: &Deploy) -> Result<(), Failure> {
+    let sources = source::read(&args.files, &|name| std::env::var(name).ok())?;
+    let specs: Vec<_> = sources.iter().map(|source| &source.spec).collect();
+    let body = json!({ "items": specs, "dry_run": args.dry_run });
+    let answer = session.client.put(&["deployments"], &body).await;
+    let answer = answer.map_err(|error| in_files(error, &sources))?;
+    let applied: Applied = session.client.view(&answer)?;
+    session.show(&answer, || Ok(report(&applied, args.dry_run)))
+}
+
+fn report(applied: &Applied, dry_run: bool) -> String {
+    let lines = applied.items.iter().flat_map(|change| {
+        let details = change.changes.iter().map(|detail| format!("  {detail}"));
+        std::iter::once(headline(change, dry_run)).chain(details)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn headline(change: &Change, dry_run: bool) -> String {
+    let verb = match (change.created, change.changes.is_empty()) {
+        (true, _) => "created",
+        (false, false) => "updated",
+        (false, true) => return format!("{} unchanged", change.name),
+    };
+    match dry_run {
+        true => format!("{} would be {verb}", change.name),
+        false => format!("{} {verb} (generation {})", change.name, change.generation),
+    }
+}
+
+/// The server names a field by its place in the call; the user knows files and deployments.
+fn in_files(error: CallError, sources: &[Source]) -> Failure {
+    match error {
+        CallError::Declined(problem) if !problem.fields().is_empty() => located(&problem, sources),
+        other => other.into(),
+    }
+}
+
+fn located(problem: &Problem, sources: &[Source]) -> Failure {
+    let lines = problem.fields().iter();
+    Failure::usage(lines.map(|wrong| line(wrong, sources)).collect())
+}
+
+fn line(wrong: &FieldProblem, sources: &[Source]) -> String {
+    match place(&wrong.field, sources) {
+        Some((source, "")) => format!("{}: {}", source.place, wrong.message),
+        Some((source, field)) => format!("{}: {field}: {}", source.place, wrong.message),
+        None => format!("{}: {}", wrong.field, wrong.message),
+    }
+}
+
+/// Takes `items[1].policy.hold` apart.
+fn place<'a>(field: &'a str, sources: &'a [Source]) -> Option<(&'a Source, &'a str)> {
+    let (index, rest) = field.strip_prefix("items[")?.split_once(']')?;
+    let source = sources.get(index.parse::<usize>().ok()?)?;
+    Some((source, rest.strip_prefix('.').unwrap_or(rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(place: &str) -> Source {
+        Source {
+            place: place.to_owned(),
+            name: None,
+            spec: json!({}),
+        }
+    }
+
+    #[test]
+    fn a_field_is_shown_where_the_user_wrote_it() {
+        let sources = [
+            source("a.yaml: deployment x"),
+            source("b.yaml: deployment y"),
+        ];
+        let shown = |field: &str| {
+            let message = "must be finite".to_owned();
+            line(
+                &FieldProblem {
+                    field: field.to_owned(),
+                    message,
+                },
+                &sources,
+            )
+        };
+        assert_eq!(
+            shown("items[1].policy.promote_rps"),
+            "b.yaml: deployment y: policy.promote_rps: must be finite"
+        );
+        assert_eq!(shown("items[0]"), "a.yaml: deployment x: must be finite");
+        assert_eq!(shown("items[7].name"), "items[7].name: must be finite");
+        assert_eq!(shown("dry_run"), "dry_run: must be finite");
+    }
+}

@@ -1,0 +1,97 @@
+//! `doctor`: is the server there, does it let us in, is it well?
+
+use serde::Serialize;
+use yaml_serde::Value;
+
+use crate::client::CallError;
+use crate::document::Document;
+use crate::failure::Failure;
+use crate::output::{or_nothing, table};
+use crate::session::Session;
+use crate::view::{List, Provider};
+
+/// One question and its answer.
+#[derive(Debug, Serialize)]
+struct Check {
+    check: String,
+    ok: bool,
+    detail: Option<String>,
+}
+
+impl Check {
+    fn of(check: impl Into<String>, outcome: Result<(), CallError>) -> Self {
+        let detail = outcome.err().map(|error| Failure::from(error).to_string());
+        Check {
+            check: check.into(),
+            ok: detail.is_none(),
+            detail,
+        }
+    }
+}
+
+/// Prints every check with its outcome.
+///
+/// # Errors
+/// A fault when any of them says no.
+pub(crate) async fn run(session: &Session) -> Result<(), Failure> {
+    let checks = checks(session).await;
+    let document = Document::from(yaml_serde::to_value(&checks).unwrap_or(Value::Null));
+    session.show(&document, || {
+        Ok(table(
+            &["CHECK", "RESULT", "DETAIL"],
+            checks.iter().map(row),
+        ))
+    })?;
+    match checks.iter().filter(|check| !check.ok).count() {
+        0 => Ok(()),
+        wrong => Err(Failure::fault(format!(
+            "{wrong} of {} checks failed",
+            checks.len()
+        ))),
+    }
+}
+
+/// Later questions make no sense while earlier ones are answered with no.
+async fn checks(session: &Session) -> Vec<Check> {
+    let client = &session.client;
+    let mut checks = vec![Check::of("server", client.probe("healthz").await)];
+    if !checks[0].ok {
+        return checks;
+    }
+    checks.push(Check::of("ready", client.probe("readyz").await));
+    match client
+        .get(&["providers"])
+        .await
+        .and_then(|list| client.view(&list))
+    {
+        Ok(List::<Provider> { items }) => {
+            checks.push(Check::of("token", Ok(())));
+            checks.extend(items.iter().map(provider));
+        }
+        Err(error) => checks.push(Check::of("token", Err(error))),
+    }
+    checks
+}
+
+fn provider(provider: &Provider) -> Check {
+    let cause = || {
+        provider
+            .last_error
+            .clone()
+            .unwrap_or_else(|| provider.health.clone())
+    };
+    Check {
+        check: format!("provider {}", provider.name),
+        ok: provider.is_healthy(),
+        detail: (!provider.is_healthy()).then(cause),
+    }
+}
+
+fn row(check: &Check) -> Vec<String> {
+    let result = if check.ok { "ok" } else { "FAILED" };
+    vec![
+        check.check.clone(),
+        result.to_owned(),
+        or_nothing(check.detail.as_deref()),
+    ]
+}

@@ -1,0 +1,176 @@
+//! The sentences.
+
+use std::time::Duration;
+
+use thermocline_policy::{Tier, format_duration};
+
+use crate::output::plain;
+use crate::view::{Alternative, Decision, Inputs};
+
+/// The decision in a few sentences, one thought per line.
+pub(crate) fn tell(name: &str, decision: &Decision) -> String {
+    let mut lines = vec![format!(
+        "{name} is served by {}: {}.",
+        decision.tier,
+        rule(&decision.reason, &decision.inputs)
+    )];
+    lines.extend(decision.meanwhile.as_ref().map(|meanwhile| {
+        let why = rule(&meanwhile.reason, &decision.inputs);
+        format!(
+            "Until {} can serve, {} does: {why}.",
+            decision.tier, meanwhile.tier
+        )
+    }));
+    lines.push(traffic(&decision.inputs));
+    lines.extend(next_switch(name, decision));
+    let refusals = decision.alternatives.iter();
+    lines.extend(refusals.map(|tier| refusal(tier, &decision.inputs)));
+    lines.push(format!("Decided at {}.", decision.at));
+    lines
+        .iter()
+        .map(|line| plain(line))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The rule that fired, in words and by its name.
+fn rule(reason: &str, inputs: &Inputs) -> String {
+    match words(reason, inputs) {
+        Some(words) => format!("{words} (rule `{reason}`)"),
+        None => format!("rule `{reason}`"),
+    }
+}
+
+/// `None` for a reason that only a newer server knows.
+fn words(reason: &str, inputs: &Inputs) -> Option<String> {
+    let (promote, demote) = thresholds(inputs);
+    let words = match reason {
+        "forced" => "a person forced this tier",
+        "dedicated" => "a pinned instance always wins",
+        "local_fits" => "this machine's GPU memory holds it",
+        "no_serverless" => "there is no serverless tier",
+        "no_pod" => "there is no pod tier",
+        "pod_warm" => {
+            return Some(format!(
+                "a warm pod stays while the window holds {demote} requests or more"
+            ));
+        }
+        "promote" => return Some(format!("the window holds {promote} requests or more")),
+        "below_promote" => {
+            return Some(format!("the window holds fewer than {promote} requests"));
+        }
+        "pod_booting" => "the pod is still booting",
+        "no_capacity" => "nobody has capacity to sell",
+        "budget" => "the budget is spent",
+        "unobserved" => "less than a whole window has been seen",
+        "busy" => "work in flight is not interrupted",
+        "hold" => "the last transition is too recent",
+        "no_memory" => "its memory floor does not fit into the free GPU memory",
+        "no_daemon" => "the Docker daemon cannot be reached",
+        "backing_off" => "the last start failed and the next try is not due",
+        _ => return None,
+    };
+    Some(words.to_owned())
+}
+
+fn traffic(inputs: &Inputs) -> String {
+    let (promote, demote) = thresholds(inputs);
+    let window = window(inputs);
+    let seen = if inputs.observed {
+        ""
+    } else {
+        ", not yet seen in full"
+    };
+    format!(
+        "In the last {window}{seen}: {} ({:.2} per second); {promote} or more promote to pod, fewer than {demote} demote.",
+        requests(inputs.count),
+        inputs.rps,
+    )
+}
+
+/// What has to happen for another tier to be taken.
+fn next_switch(name: &str, decision: &Decision) -> Option<String> {
+    match (decision.reason.as_str(), decision.tier) {
+        ("forced", _) => Some(format!(
+            "Nothing else counts until `thermocline unforce {name}`."
+        )),
+        ("dedicated" | "no_serverless" | "no_pod", _) | (_, Tier::Dedicated) => {
+            Some("The request rate changes nothing here.".to_owned())
+        }
+        (_, Tier::Local) => Some("This changes when the GPU memory no longer holds it.".to_owned()),
+        (_, Tier::Serverless) => Some(promotion(&decision.inputs)),
+        (_, Tier::Pod) => Some(demotion(&decision.inputs)),
+    }
+}
+
+fn promotion(inputs: &Inputs) -> String {
+    let (promote, _) = thresholds(inputs);
+    match promote.saturating_sub(inputs.count) {
+        0 => format!("The rate asks for a pod; the pod is {}.", inputs.pod),
+        more => format!(
+            "Next switch: {more} more within {} promote it to pod.",
+            window(inputs)
+        ),
+    }
+}
+
+fn demotion(inputs: &Inputs) -> String {
+    let (_, demote) = thresholds(inputs);
+    if demote == 0 {
+        return "Next switch: none, the rate never falls below zero.".to_owned();
+    }
+    if let Some(fewer) = (inputs.count + 1)
+        .checked_sub(demote)
+        .filter(|fewer| *fewer > 0)
+    {
+        return format!(
+            "Next switch: {fewer} fewer within {} demote it.",
+            window(inputs)
+        );
+    }
+    match blocked(inputs) {
+        Some(by) => format!("The rate asks for a demotion; it waits: {by}."),
+        None => "The rate asks for a demotion.".to_owned(),
+    }
+}
+
+fn blocked(inputs: &Inputs) -> Option<String> {
+    if !inputs.observed {
+        return Some("less than a whole window has been seen".to_owned());
+    }
+    if inputs.in_flight > 0 {
+        return Some(format!("{} in flight", requests(inputs.in_flight)));
+    }
+    let since = Duration::try_from_secs_f64(inputs.since_transition_s?.trunc()).ok()?;
+    Some(format!(
+        "the last transition was {} ago",
+        format_duration(since)
+    ))
+}
+
+/// Reasons are the policy's words, or a sentence where the server has more to say.
+fn refusal(alternative: &Alternative, inputs: &Inputs) -> String {
+    let reason = alternative.reason.trim_end_matches('.');
+    let why = words(reason, inputs).unwrap_or_else(|| reason.to_owned());
+    format!("Not {}: {why}.", alternative.tier)
+}
+
+/// The thresholds in whole requests: `count >= x` and `count < x` say the same of `ceil(x)`.
+fn thresholds(inputs: &Inputs) -> (u64, u64) {
+    (
+        inputs.promote_count.ceil() as u64,
+        inputs.demote_count.ceil() as u64,
+    )
+}
+
+fn window(inputs: &Inputs) -> String {
+    Duration::try_from_secs_f64(inputs.window_s)
+        .map_or_else(|_| "window".to_owned(), format_duration)
+}
+
+fn requests(count: u64) -> String {
+    match count {
+        1 => "1 request".to_owned(),
+        _ => format!("{count} requests"),
+    }
+}

@@ -1,0 +1,33 @@
+//! `provider ls`: who sells capacity, and how they are.
+
+use crate::failure::Failure;
+use crate::output::{self, or_nothing, table};
+use crate::session::Session;
+use crate::view::{List, Provider};
+
+/// Prints every provider on a line.
+///
+/// # Errors
+/// Those of the call.
+pub(crate) async fn list(session: &Session) -> Result<(), Failure> {
+    let document = session.client.get_all(&["providers"]).await?;
+    let list: List<Provider> = session.client.view(&document)?;
+    if list.items.is_empty() {
+        output::note("no providers; the server's configuration names them");
+        return session.show(&document, || Ok(String::new()));
+    }
+    let columns = ["NAME", "KIND", "HEALTH", "RATE-LIMITED UNTIL", "LAST ERROR"];
+    session.show(&document, || {
+        Ok(table(&columns, list.items.iter().map(row)))
+    })
+}
+
+fn row(provider: &Provider) -> Vec<String> {
+    vec![
+        provider.name.clone(),
+        or_nothing(provider.kind.as_deref()),
+        provider.health.clone(),
+        or_nothing(provider.rate_limited_until.as_deref()),
+        or_nothing(provider.last_error.as_deref()),
+    ]
+}

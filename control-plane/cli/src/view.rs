@@ -1,0 +1,155 @@
+//! The parts of the server's answers that the verbs read.
+//!
+//! Unknown fields are ignored, so that a newer server can say more.
+
+use std::fmt;
+
+use serde::Deserialize;
+use thermocline_policy::Tier;
+
+/// A list's entries.
+#[derive(Debug, Deserialize)]
+pub(crate) struct List<T> {
+    pub(crate) items: Vec<T>,
+}
+
+/// A deployment; its specification is shown as it comes.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Deployment {
+    pub(crate) name: String,
+    pub(crate) generation: u64,
+    pub(crate) created_at: Option<String>,
+    pub(crate) updated_at: Option<String>,
+    pub(crate) status: Status,
+}
+
+/// What a deployment does now.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) state: String,
+    pub(crate) tier: Option<Tier>,
+    pub(crate) reason: Option<String>,
+    /// Arrivals per second.
+    pub(crate) rps: f64,
+    pub(crate) in_flight: u64,
+    pub(crate) waiting: u64,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) last_error: Option<String>,
+}
+
+impl Status {
+    /// Dollars an hour of what exists; `None` when nothing has such a price.
+    pub(crate) fn usd_per_hour(&self) -> Option<f64> {
+        let prices = self
+            .instances
+            .iter()
+            .filter_map(|instance| instance.usd_per_hour);
+        prices.reduce(|sum, price| sum + price)
+    }
+
+    /// Why it is as it is, as far as the server says.
+    pub(crate) fn cause(&self) -> &str {
+        let cause = self.last_error.as_deref().or(self.reason.as_deref());
+        cause.unwrap_or("no reason given")
+    }
+}
+
+/// Something that exists at a provider.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Instance {
+    pub(crate) id: String,
+    pub(crate) provider: Option<String>,
+    pub(crate) tier: Tier,
+    pub(crate) state: String,
+    pub(crate) since: Option<String>,
+    pub(crate) usd_per_hour: Option<f64>,
+}
+
+/// A provider.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) kind: Option<String>,
+    pub(crate) health: String,
+    pub(crate) rate_limited_until: Option<String>,
+    pub(crate) last_error: Option<String>,
+}
+
+impl Provider {
+    /// Whether it does what it is asked.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.health == "ok"
+    }
+}
+
+/// A decision, now or in the past.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Decision {
+    pub(crate) id: Option<Id>,
+    pub(crate) at: String,
+    /// A past decision calls it `to`, and the tier before it `from`.
+    #[serde(alias = "to")]
+    pub(crate) tier: Tier,
+    pub(crate) reason: String,
+    /// Whether it was wanted but not done.
+    #[serde(default)]
+    pub(crate) refused: bool,
+    pub(crate) meanwhile: Option<Meanwhile>,
+    #[serde(alias = "from")]
+    pub(crate) current: Option<Tier>,
+    pub(crate) inputs: Inputs,
+    #[serde(default)]
+    pub(crate) alternatives: Vec<Alternative>,
+}
+
+/// Who serves until the decided tier can.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Meanwhile {
+    pub(crate) tier: Tier,
+    pub(crate) reason: String,
+}
+
+/// A tier that was not taken.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Alternative {
+    pub(crate) tier: Tier,
+    pub(crate) reason: String,
+}
+
+/// Everything that a decision looked at.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Inputs {
+    /// Arrivals in the window.
+    pub(crate) count: u64,
+    /// The window, seconds.
+    pub(crate) window_s: f64,
+    /// Arrivals per second.
+    pub(crate) rps: f64,
+    /// Promotes at this many arrivals or more.
+    pub(crate) promote_count: f64,
+    /// Demotes below this many arrivals.
+    pub(crate) demote_count: f64,
+    /// Whether a whole window has been seen.
+    pub(crate) observed: bool,
+    pub(crate) pod: String,
+    pub(crate) in_flight: u64,
+    /// Seconds since the last transition.
+    pub(crate) since_transition_s: Option<f64>,
+}
+
+/// An identifier, of no further meaning.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Id {
+    Number(u64),
+    Text(String),
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Id::Number(number) => number.fmt(f),
+            Id::Text(text) => text.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+use serde_json::{Value, json};
+
+use crate::stub::{Reply, Stub, failed, list, problem, raw, run, said};
+
+const PROVIDERS: &str = "GET /api/v1/providers";
+
+fn ok() -> Reply {
+    raw(200, "text/plain", "ok")
+}
+
+fn two() -> Reply {
+    list(&json!([
+        { "name": "toy", "kind": "sim", "health": "ok", "rate_limited_until": null, "last_error": null },
+        { "name": "runpod", "kind": "runpod", "health": "failing",
+          "rate_limited_until": "2026-03-02T10:00:07Z", "last_error": "auth: the key is refused" }
+    ]))
+}
+
+#[tokio::test]
+async fn provider_ls_shows_health() {
+    let stub = Stub::start([(PROVIDERS, two())]).await;
+    let table = "\
+NAME     KIND     HEALTH    RATE-LIMITED UNTIL     LAST ERROR
+toy      sim      ok        -                      -
+runpod   runpod   failing   2026-03-02T10:00:07Z   auth: the key is refused
+";
+    assert_eq!(stub.run(&["provider", "ls"]).await, said(table));
+}
+
+#[tokio::test]
+async fn doctor_is_content_when_all_is_well() {
+    let stub = Stub::start([
+        ("GET /healthz", ok()),
+        ("GET /readyz", ok()),
+        (PROVIDERS, list(&json!([{ "name": "toy", "health": "ok" }]))),
+    ])
+    .await;
+    let table = "\
+CHECK          RESULT   DETAIL
+server         ok       -
+ready          ok       -
+token          ok       -
+provider toy   ok       -
+";
+    assert_eq!(stub.run(&["doctor"]).await, said(table));
+}
+
+#[tokio::test]
+async fn doctor_names_all_that_is_wrong() {
+    let stub = Stub::start([
+        ("GET /healthz", ok()),
+        ("GET /readyz", problem(503, "draining")),
+        (PROVIDERS, two()),
+    ])
+    .await;
+    let ran = stub.run(&["doctor"]).await;
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out
+            .contains("ready             FAILED   draining (request r1)\n"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out
+            .contains("provider runpod   FAILED   auth: the key is refused\n"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(ran.err, "error: 2 of 5 checks failed\n");
+}
+
+#[tokio::test]
+async fn doctor_sees_a_token_that_is_not_accepted() {
+    let stub = Stub::start([
+        ("GET /healthz", ok()),
+        ("GET /readyz", ok()),
+        (PROVIDERS, problem(401, "no")),
+    ])
+    .await;
+    let ran = stub.run(&["doctor", "-o", "json"]).await;
+    let checks: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(checks[2]["check"], "token");
+    assert_eq!(checks[2]["ok"], false);
+    assert_eq!(ran.code, 1);
+}
+
+#[tokio::test]
+async fn doctor_stops_at_a_server_that_is_not_there() {
+    let ran = run("http://127.0.0.1:1", &["doctor"], &[]).await;
+    assert!(
+        ran.out
+            .contains("server   FAILED   cannot reach the server at http://127.0.0.1:1/;"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(
+        (ran.code, ran.err),
+        (1, failed(1, "error: 1 of 1 checks failed\n").err)
+    );
+}

@@ -1,0 +1,228 @@
+//! From a decision to a place on a backend: a ready one, a Flight's, or the
+//! tier that serves meanwhile.
+
+use thermocline_policy::{Moment, Reason, Tier};
+use thermocline_table::{Deployment, Entry, Permit, Pick, Start, StartFailed};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::call::{Call, Stamp};
+use crate::flights::Refused;
+use crate::gateway::Gateway;
+use crate::inbound::Inbound;
+use crate::refusal::{Refusal, refuse};
+
+/// A tier whose backends take work, and how it was had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub(crate) tier: Tier,
+    pub(crate) start: Start,
+    pub(crate) reason: Reason,
+}
+
+/// Decisions per request: a start that fails may leave another tier to try.
+const MOST_DECISIONS: usize = 4;
+
+impl Gateway {
+    /// Decides and waits until a tier serves.
+    pub(crate) async fn find_tier(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        body: &mut Inbound,
+        counted: bool,
+        stamp: &mut Stamp,
+    ) -> Result<Served, Refusal> {
+        let mut failed = None;
+        let mut start = Start::Warm;
+        for _ in 0..MOST_DECISIONS {
+            let mut served = self.decide(call, counted);
+            stamp.tier = Some(served.tier);
+            stamp.reason = Some(served.reason);
+            if call.deployment.capacity.load().serves(served.tier) {
+                if served.start == Start::Warm {
+                    served.start = start;
+                }
+                return Ok(served);
+            }
+            if !counted {
+                return Err(asleep());
+            }
+            match self.wait_for(call, served.tier, body).await? {
+                Ok(how) => start = how,
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.map_or_else(
+            || refuse(503, "no_capacity", "no backend stays up"),
+            start_failed,
+        ))
+    }
+
+    /// The tier to serve from now; begins what else the decision asks for.
+    fn decide(self: &Arc<Self>, call: &Call<'_>, counted: bool) -> Served {
+        let now = self.clock.now();
+        let decision = call.deployment.decide(now);
+        if counted && let Some(transition) = call.deployment.commit(&decision, now) {
+            self.wake.transitioned(&call.deployment, transition, now);
+        }
+        let wanted = Served {
+            tier: decision.tier,
+            start: Start::Warm,
+            reason: decision.reason,
+        };
+        let capacity = call.deployment.capacity.load();
+        if capacity.serves(decision.tier) || decision.reason == Reason::Forced {
+            return wanted;
+        }
+        let meanwhile = decision.meanwhile.or_else(|| {
+            // Make before break: what still takes work serves until the tier is up.
+            let other = Tier::ALL.into_iter().find(|tier| capacity.serves(*tier));
+            other.map(|tier| (tier, decision.reason))
+        });
+        let Some((tier, reason)) = meanwhile else {
+            return wanted;
+        };
+        if counted {
+            // Nobody waits for it here, so nobody is counted against its bound.
+            drop(self.join(call, decision.tier, u32::MAX));
+        }
+        Served {
+            tier,
+            start: Start::Fallback,
+            reason,
+        }
+    }
+
+    /// Waits for `tier`'s start within the request's patience.
+    async fn wait_for(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        tier: Tier,
+        body: &mut Inbound,
+    ) -> Result<Result<Start, StartFailed>, Refusal> {
+        let waiter = match self.join(call, tier, call.config.settings.max_pending) {
+            Ok(waiter) => waiter,
+            Err(Refused::Full) => return Err(full()),
+            Err(Refused::BackingOff(error)) => return Ok(Err(error)),
+        };
+        let how = if waiter.first {
+            Start::Cold
+        } else {
+            Start::Joined
+        };
+        let _waiting = call.deployment.wait();
+        let until = call.patience.cold;
+        let landed = tokio::select! {
+            biased;
+            landed = waiter.landed() => landed,
+            _ = body.read_ahead(), if !call.checked.expects => return Err(Refusal::client_left()),
+            () = self.clock.sleep_until(until) => {
+                return Err(match until == call.patience.whole {
+                    true => late(),
+                    false => refuse(503, "cold_start_timeout", "the start takes longer than this request may wait")
+                        .retry_after(Duration::from_secs(10)),
+                });
+            }
+        };
+        Ok(landed.map(|()| how))
+    }
+
+    fn join(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        tier: Tier,
+        most: u32,
+    ) -> Result<crate::flights::Waiter, Refused> {
+        let key = (call.deployment.name.clone(), call.config.generation, tier);
+        let (wake, deployment) = (self.wake.clone(), call.deployment.clone());
+        let clock = self.clock.clone();
+        self.flights.join(key, most, async move {
+            let began = clock.now();
+            let outcome = wake.wake(&deployment, tier).await;
+            deployment
+                .tally
+                .started(tier, outcome.is_ok(), clock.now().since(began));
+            outcome
+        })
+    }
+
+    /// A place within the deployment's concurrency. Who was let in while it was
+    /// cold waits in turn, however long the queue.
+    pub(crate) async fn enter(
+        &self,
+        call: &Call<'_>,
+        body: &mut Inbound,
+        let_in: bool,
+    ) -> Result<Permit, Refusal> {
+        let queue = if let_in {
+            u32::MAX
+        } else {
+            call.config.spec.concurrency.queue
+        };
+        let queued = match call.deployment.gate.enter(queue) {
+            Entry::Entered(permit) => return Ok(permit),
+            Entry::Full => return Err(full()),
+            Entry::Queued(queued) => queued,
+        };
+        let _waiting = call.deployment.wait();
+        tokio::select! {
+            biased;
+            permit = queued.wait() => Ok(permit),
+            _ = body.read_ahead(), if !call.checked.expects => Err(Refusal::client_left()),
+            () = self.clock.sleep_until(call.patience.whole) => Err(late()),
+        }
+    }
+
+    /// A place on a backend of `tier` that was not `tried`; waits where all are
+    /// at their limits. `None` = there is none.
+    pub(crate) async fn pick(
+        &self,
+        call: &Call<'_>,
+        tier: Tier,
+        tried: &[thermocline_table::BackendId],
+        deadline: Moment,
+    ) -> Result<Option<thermocline_table::BackendPermit>, Refusal> {
+        loop {
+            let changed = call.deployment.changed.notified();
+            let picked = pick_now(&call.deployment, call, tier, tried, self.clock.now());
+            match picked {
+                Pick::Place(permit) => return Ok(Some(permit)),
+                Pick::Empty => return Ok(None),
+                Pick::Full => {}
+            }
+            tokio::select! {
+                () = changed => {}
+                () = self.clock.sleep_until(deadline) => return Err(late()),
+            }
+        }
+    }
+}
+
+fn pick_now(
+    deployment: &Arc<Deployment>,
+    call: &Call<'_>,
+    tier: Tier,
+    tried: &[thermocline_table::BackendId],
+    now: Moment,
+) -> Pick {
+    let selection = call.config.spec.concurrency.selection;
+    deployment.capacity.load().pools[tier].pick(deployment, selection, tried, now)
+}
+
+pub(crate) fn late() -> Refusal {
+    refuse(504, "deadline", "the deadline passed")
+}
+
+fn full() -> Refusal {
+    refuse(429, "full", "as many requests run and wait as may").retry_after(Duration::from_secs(1))
+}
+
+fn asleep() -> Refusal {
+    refuse(503, "asleep", "at zero, and this path does not wake it")
+        .retry_after(Duration::from_secs(30))
+}
+
+fn start_failed(error: StartFailed) -> Refusal {
+    refuse(503, error.code, error.detail).retry_after(error.retry_after)
+}

@@ -1,0 +1,271 @@
+//! Forwarding: one attempt, and another only where that is safe.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderMap, Response, StatusCode};
+use thermocline_edge::Lifecycle;
+use thermocline_table::{BackendPermit, Permit};
+
+use crate::acquire::{Served, late};
+use crate::body::{BodyPatience, ResponseBody, Streaming};
+use crate::call::{Call, Stamp};
+use crate::forwarded::strip_response;
+use crate::gateway::Gateway;
+use crate::guard::names_token;
+use crate::head::{HeadContext, request_head};
+use crate::inbound::Inbound;
+use crate::refusal::{Refusal, refuse};
+use crate::settle::{Arrival, Settlement};
+use crate::upgrade::Relay;
+use crate::upstream::{
+    Connection, Exchange, ExchangeError, Framing, ResponseHead, Upload, checkout,
+};
+
+/// Others are preferred for this long after a backend could not be reached.
+const SUSPICION: Duration = Duration::from_secs(1);
+
+/// How an attempt that did not end with a response ended.
+enum Failed {
+    /// Nothing of the request is lost: it may be sent again.
+    Retry(ExchangeError, Inbound),
+    /// It must not be sent again.
+    Final(ExchangeError),
+}
+
+impl Gateway {
+    /// Sends the request until a backend answers it.
+    pub(crate) async fn forward(
+        self: &Arc<Self>,
+        call: &mut Call<'_>,
+        served: Served,
+        place: Permit,
+        mut body: Inbound,
+        arrival: Arrival,
+        stamp: &mut Stamp,
+        lifecycle: &Lifecycle,
+    ) -> Result<Response<ResponseBody>, (Refusal, Arrival)> {
+        let mut tried = Vec::new();
+        let mut fresh_only = false;
+        let mut last = None;
+        loop {
+            let permit = match self
+                .pick(call, served.tier, &tried, call.patience.whole)
+                .await
+            {
+                Ok(Some(permit)) => permit,
+                Ok(None) => return Err((unreachable_backend(last), arrival)),
+                Err(refusal) => return Err((refusal, arrival)),
+            };
+            let sent = self.clock.now();
+            stamp.sent = Some(sent);
+            match self.attempt(call, &permit, body, fresh_only).await {
+                Ok((exchange, head)) => {
+                    stamp.answered = Some(self.clock.now());
+                    let settlement = Settlement::new(arrival, sent, Some(place), permit);
+                    return Ok(self.respond(call, exchange, head, settlement, lifecycle));
+                }
+                Err(Failed::Retry(error, untouched)) => {
+                    if matches!(error, ExchangeError::Connect(_)) {
+                        permit.backend().suspect(self.clock.now() + SUSPICION);
+                        tried.push(permit.backend().id);
+                    } else {
+                        fresh_only = true;
+                    }
+                    last = Some(error);
+                    body = untouched;
+                }
+                Err(Failed::Final(error)) => return Err((broken(error), arrival)),
+            }
+        }
+    }
+
+    /// One attempt on one backend, up to its response's head.
+    async fn attempt(
+        &self,
+        call: &Call<'_>,
+        permit: &BackendPermit,
+        body: Inbound,
+        fresh_only: bool,
+    ) -> Result<(Exchange, ResponseHead), Failed> {
+        let backend = permit.backend();
+        let pooled = match fresh_only || call.checked.upgrade {
+            true => None,
+            false => checkout(backend.id, self.clock.now()),
+        };
+        let connection = match pooled {
+            Some(connection) => connection,
+            None => match self.connector.connect(backend, call.patience.whole).await {
+                Ok(connection) => connection,
+                Err(error @ ExchangeError::Connect(_)) => return Err(Failed::Retry(error, body)),
+                Err(error) => return Err(Failed::Final(error)),
+            },
+        };
+        self.exchange(call, permit, connection, body).await
+    }
+
+    async fn exchange(
+        &self,
+        call: &Call<'_>,
+        permit: &BackendPermit,
+        connection: Connection,
+        body: Inbound,
+    ) -> Result<(Exchange, ResponseHead), Failed> {
+        let framing = call.checked.framing;
+        let head = request_head(
+            call.parts,
+            &permit.backend().target,
+            &self.context(call, framing),
+        );
+        let reused = connection.reused;
+        let most = call.config.settings.max_body;
+        let mut exchange = Exchange::new(connection, Upload::new(head, body, framing, most));
+        let first_byte = self.clock.now() + call.config.settings.first_byte;
+        let by = first_byte.min(call.patience.whole);
+        let method = &call.parts.method;
+        let answered = self
+            .clock
+            .timeout_at(by, poll_fn(|cx| exchange.poll_head(cx, method)))
+            .await;
+        match answered {
+            Ok(Ok(head)) => Ok((exchange, head)),
+            Err(_) => Err(Failed::Final(ExchangeError::Deadline)),
+            Ok(Err(error)) => Err(judge(error, exchange, reused, call)),
+        }
+    }
+
+    fn context<'c>(&self, call: &'c Call<'_>, framing: Framing) -> HeadContext<'c> {
+        HeadContext {
+            checked: call.checked,
+            peer: call.peer,
+            trusted: self.settings.trusted.trusts(call.peer.ip()),
+            strip_authorization: self.settings.access.is_some(),
+            request_id: call.id,
+            prefix: call.prefix,
+            framing,
+        }
+    }
+
+    /// The response that the client gets.
+    fn respond(
+        &self,
+        call: &mut Call<'_>,
+        exchange: Exchange,
+        mut head: ResponseHead,
+        settlement: Settlement,
+        lifecycle: &Lifecycle,
+    ) -> Response<ResponseBody> {
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            return self.switch(call, exchange, head, settlement, lifecycle);
+        }
+        strip_response(&mut head.headers);
+        let patience = BodyPatience::new(
+            call.patience.whole,
+            call.config.settings.idle,
+            self.clock.now(),
+        );
+        let trailers = crate::head::accepts_trailers(&call.parts.headers);
+        let streaming = Streaming::new(
+            exchange,
+            settlement,
+            head.status,
+            trailers,
+            patience,
+            self.clock.clone(),
+        );
+        response(
+            head.status,
+            head.headers,
+            ResponseBody::streaming(streaming),
+        )
+    }
+
+    fn switch(
+        &self,
+        call: &mut Call<'_>,
+        exchange: Exchange,
+        mut head: ResponseHead,
+        settlement: Settlement,
+        lifecycle: &Lifecycle,
+    ) -> Response<ResponseBody> {
+        let protocol = head.headers.get(UPGRADE).cloned();
+        let (Some(client), Some(protocol), true) = (
+            call.on_upgrade.take(),
+            protocol,
+            names_token(&head.headers, "upgrade"),
+        ) else {
+            settlement.end(thermocline_table::Outcome::BackendBroke);
+            return broken(ExchangeError::Malformed).into_response(call.id, false);
+        };
+        strip_response(&mut head.headers);
+        let websocket = protocol.as_bytes().eq_ignore_ascii_case(b"websocket");
+        head.headers.insert(UPGRADE, protocol);
+        head.headers
+            .insert(CONNECTION, http::HeaderValue::from_static("upgrade"));
+        let relay = Relay {
+            client,
+            backend: exchange.connection,
+            settlement,
+            websocket,
+            idle: call.config.settings.idle,
+            lifecycle: lifecycle.clone(),
+            clock: self.clock.clone(),
+        };
+        tokio::task::spawn_local(relay.run());
+        response(
+            head.status,
+            head.headers,
+            ResponseBody::fixed(bytes::Bytes::new()),
+        )
+    }
+}
+
+fn response(status: StatusCode, headers: HeaderMap, body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// Whether the request may be sent again: only if nothing of it was written,
+/// or if it is idempotent, nothing was taken off its body, and a connection
+/// that had been idle was closed before the first byte of a response.
+fn judge(error: ExchangeError, exchange: Exchange, reused: bool, call: &Call<'_>) -> Failed {
+    let closed = matches!(
+        error,
+        ExchangeError::ClosedEarly | ExchangeError::Read(_) | ExchangeError::Write(_)
+    );
+    let untouched = !exchange.wrote();
+    let replayable = call.parts.method.is_idempotent() && call.checked.framing == Framing::Empty;
+    if closed && reused && !exchange.heard() && (untouched || replayable) {
+        return match exchange.into_untouched_body() {
+            Some(body) => Failed::Retry(error, body),
+            None => Failed::Final(error),
+        };
+    }
+    Failed::Final(error)
+}
+
+fn unreachable_backend(last: Option<ExchangeError>) -> Refusal {
+    match last {
+        Some(error) => broken(error),
+        None => refuse(503, "no_capacity", "the backend has just gone").retry_after(SUSPICION),
+    }
+}
+
+/// What the client reads of a broken attempt; the log has the whole chain.
+fn broken(error: ExchangeError) -> Refusal {
+    match error {
+        ExchangeError::ClientLeft => return Refusal::client_left(),
+        ExchangeError::TooLarge => {
+            return refuse(413, "body_too_large", "the body is larger than allowed").closing();
+        }
+        ExchangeError::Deadline | ExchangeError::Idle => return late(),
+        _ => {}
+    }
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    tracing::warn!(%error, source, "a backend broke");
+    refuse(502, "bad_gateway", error.to_string())
+}

@@ -1,0 +1,209 @@
+//! The response's body: an answer of ours, or a backend's as it comes.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http_body::{Body, Frame, SizeHint};
+use thermocline_clock::{Clock, Sleep};
+use thermocline_policy::Moment;
+use thermocline_table::Outcome;
+use thiserror::Error;
+
+use crate::settle::Settlement;
+use crate::upstream::{BodyPiece, Exchange, ExchangeError, checkin};
+
+/// What the client's connection is told when a response cannot go on: it is
+/// broken off, so that nobody takes a part for the whole.
+#[derive(Debug, Error)]
+#[error("the response was broken off")]
+pub(crate) struct BrokenOff;
+
+/// A response's body.
+pub(crate) struct ResponseBody(Kind);
+
+enum Kind {
+    Fixed(Option<Bytes>),
+    Streaming(Box<Streaming>),
+}
+
+impl ResponseBody {
+    pub(crate) fn fixed(bytes: Bytes) -> Self {
+        ResponseBody(Kind::Fixed(Some(bytes).filter(|b| !b.is_empty())))
+    }
+
+    pub(crate) fn streaming(streaming: Streaming) -> Self {
+        ResponseBody(Kind::Streaming(Box::new(streaming)))
+    }
+}
+
+/// A backend's body on its way to the client.
+pub(crate) struct Streaming {
+    /// What is still going on; `None` once settled.
+    running: Option<(Exchange, Settlement)>,
+    status: StatusCode,
+    trailers: bool,
+    patience: BodyPatience,
+    clock: Clock,
+}
+
+/// Until when a body may take, and how long without a byte.
+pub(crate) struct BodyPatience {
+    pub(crate) deadline: Moment,
+    pub(crate) idle: Duration,
+    last_byte: Moment,
+    timer: Option<(Moment, Sleep)>,
+}
+
+impl BodyPatience {
+    pub(crate) fn new(deadline: Moment, idle: Duration, now: Moment) -> Self {
+        BodyPatience {
+            deadline,
+            idle,
+            last_byte: now,
+            timer: None,
+        }
+    }
+
+    /// Ready when the patience has run out. The timer is moved when it fires,
+    /// not at each byte.
+    fn poll(&mut self, cx: &mut Context<'_>, clock: &Clock) -> Poll<ExchangeError> {
+        let runs_out = self.deadline.min(self.last_byte + self.idle);
+        loop {
+            let (at, sleep) = self
+                .timer
+                .get_or_insert_with(|| (runs_out, clock.sleep_until(runs_out)));
+            if Pin::new(sleep).poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if *at >= runs_out {
+                return Poll::Ready(match runs_out == self.deadline {
+                    true => ExchangeError::Deadline,
+                    false => ExchangeError::Idle,
+                });
+            }
+            self.timer = None;
+        }
+    }
+}
+
+impl Streaming {
+    pub(crate) fn new(
+        exchange: Exchange,
+        settlement: Settlement,
+        status: StatusCode,
+        trailers: bool,
+        patience: BodyPatience,
+        clock: Clock,
+    ) -> Self {
+        let mut streaming = Streaming {
+            running: Some((exchange, settlement)),
+            status,
+            trailers,
+            patience,
+            clock,
+        };
+        if streaming.remaining() == Some(0) {
+            streaming.complete();
+        }
+        streaming
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        let (exchange, _) = self.running.as_ref()?;
+        exchange.remaining()
+    }
+
+    fn complete(&mut self) {
+        let Some((exchange, settlement)) = self.running.take() else {
+            return;
+        };
+        if exchange.is_reusable() {
+            checkin(exchange.connection, self.clock.now());
+        }
+        settlement.end(match self.status.is_server_error() {
+            true => Outcome::BackendError,
+            false => Outcome::Ok,
+        });
+    }
+
+    fn break_off(&mut self, error: &ExchangeError) -> BrokenOff {
+        if let Some((_, settlement)) = self.running.take() {
+            let backend = settlement.backend().backend();
+            tracing::info!(tier = %backend.tier, instance = backend.instance, %error, "a response was broken off");
+            settlement.end(match error {
+                ExchangeError::ClientLeft => Outcome::ClientLeft,
+                ExchangeError::Idle | ExchangeError::Deadline => Outcome::Timeout,
+                ExchangeError::TooLarge => Outcome::ClientError,
+                _ => Outcome::UpstreamAborted,
+            });
+        }
+        BrokenOff
+    }
+
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let Some((exchange, _)) = &mut self.running else {
+            return Poll::Ready(None);
+        };
+        match exchange.poll_body(cx) {
+            Poll::Ready(Some(Ok(BodyPiece::Data(data)))) => {
+                if exchange.remaining() == Some(0) {
+                    self.complete();
+                } else {
+                    self.patience.last_byte = self.clock.now();
+                }
+                Poll::Ready(Some(Ok(Frame::data(data))))
+            }
+            Poll::Ready(Some(Ok(BodyPiece::Trailers(trailers)))) => {
+                self.complete();
+                Poll::Ready(self.trailers.then(|| Ok(Frame::trailers(trailers))))
+            }
+            Poll::Ready(None) => {
+                self.complete();
+                Poll::Ready(None)
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(self.break_off(&error)))),
+            Poll::Pending => match self.patience.poll(cx, &self.clock) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(error) => Poll::Ready(Some(Err(self.break_off(&error)))),
+            },
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        match &mut self.0 {
+            Kind::Fixed(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
+            Kind::Streaming(streaming) => streaming.poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Fixed(bytes) => bytes.is_none(),
+            Kind::Streaming(streaming) => streaming.running.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let exact = match &self.0 {
+            Kind::Fixed(bytes) => Some(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            Kind::Streaming(streaming) if streaming.running.is_none() => Some(0),
+            Kind::Streaming(streaming) => streaming.remaining(),
+        };
+        exact.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

@@ -1,0 +1,88 @@
+//! One request on its way: what it is, and how long it may take.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use hyper::upgrade::OnUpgrade;
+use thermocline_policy::{Moment, Reason, Tier};
+use thermocline_table::{Config, Deployment, Start};
+
+use crate::deadline::Patience;
+use crate::guard::Checked;
+
+/// A request whose deployment is known.
+pub(crate) struct Call<'c> {
+    pub(crate) parts: &'c Parts,
+    pub(crate) checked: &'c Checked,
+    pub(crate) id: &'c str,
+    pub(crate) peer: SocketAddr,
+    pub(crate) deployment: Arc<Deployment>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) prefix: Option<usize>,
+    pub(crate) arrived: Moment,
+    pub(crate) patience: Patience,
+    pub(crate) on_upgrade: Option<OnUpgrade>,
+}
+
+/// What a response says of how it came about.
+#[derive(Default)]
+pub(crate) struct Stamp {
+    pub(crate) deployment: Option<Arc<Deployment>>,
+    pub(crate) tier: Option<Tier>,
+    pub(crate) start: Option<Start>,
+    pub(crate) reason: Option<Reason>,
+    /// When something was first sent to a backend.
+    pub(crate) sent: Option<Moment>,
+    /// When the response's head was read.
+    pub(crate) answered: Option<Moment>,
+}
+
+impl Stamp {
+    /// Puts the headers on that every response carries.
+    pub(crate) fn put(&self, headers: &mut HeaderMap, id: &str, arrived: Moment, now: Moment) {
+        put(headers, "x-request-id", id);
+        let Some(deployment) = &self.deployment else {
+            return;
+        };
+        put(headers, "x-thermocline-deployment", &deployment.name);
+        if let Some(tier) = self.tier {
+            put_static(headers, "x-thermocline-tier", tier.as_str());
+        }
+        if let Some(start) = self.start {
+            put_static(headers, "x-thermocline-start", start.as_str());
+        }
+        if let Some(reason) = self.reason {
+            put_static(headers, "x-thermocline-reason", reason.as_str());
+        }
+        put(headers, "server-timing", &self.timing(arrived, now));
+    }
+
+    fn timing(&self, arrived: Moment, now: Moment) -> String {
+        let millis = |from: Moment, to: Moment| to.since(from).as_micros() as f64 / 1000.0;
+        let hold = millis(arrived, self.sent.unwrap_or(now));
+        match (self.sent, self.answered) {
+            (Some(sent), Some(answered)) => {
+                format!(
+                    "hold;dur={hold:.3}, upstream;dur={:.3}",
+                    millis(sent, answered)
+                )
+            }
+            _ => format!("hold;dur={hold:.3}"),
+        }
+    }
+}
+
+fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+fn put_static(headers: &mut HeaderMap, name: &'static str, value: &'static str) {
+    headers.insert(
+        HeaderName::from_static(name),
+        HeaderValue::from_static(value),
+    );
+}

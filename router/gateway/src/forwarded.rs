@@ -1,0 +1,77 @@
+//! Which headers reach the other side (RFC 9110 §7.6.1).
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderName};
+
+use crate::guard::connection_tokens;
+
+/// Headers that belong to one connection.
+const HOP_BY_HOP: [HeaderName; 6] = [
+    CONNECTION,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    TE,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+];
+const FORWARDED_PREFIX: &str = "x-forwarded-";
+
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    HOP_BY_HOP.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+}
+
+/// The headers of a request that go on as they are; ours are added afterwards,
+/// so that a client can neither forge them nor name them in `Connection`.
+pub(crate) struct RequestFilter<'h> {
+    named: Vec<&'h str>,
+    trusted: bool,
+    strip_authorization: bool,
+}
+
+impl<'h> RequestFilter<'h> {
+    pub(crate) fn new(headers: &'h HeaderMap, trusted: bool, strip_authorization: bool) -> Self {
+        let ours = |token: &&str| !matches!(*token, "keep-alive" | "close" | "upgrade");
+        RequestFilter {
+            named: connection_tokens(headers).filter(ours).collect(),
+            trusted,
+            strip_authorization,
+        }
+    }
+
+    pub(crate) fn passes(&self, name: &HeaderName) -> bool {
+        let text = name.as_str();
+        let ours = *name == HOST
+            || *name == CONTENT_LENGTH
+            || *name == EXPECT
+            || text == "x-request-id"
+            || text.starts_with("x-thermocline-")
+            || (*name == AUTHORIZATION && self.strip_authorization);
+        let claims =
+            *name == FORWARDED || text.starts_with(FORWARDED_PREFIX) || text == "x-real-ip";
+        !ours
+            && !(claims && !self.trusted)
+            // Written by us, from what a trusted peer said.
+            && !matches!(text, "x-forwarded-for" | "x-forwarded-host" | "x-forwarded-proto" | "x-forwarded-prefix")
+            && !is_hop_by_hop(name)
+            && !text.contains('_')
+            && !self.named.iter().any(|named| named.eq_ignore_ascii_case(text))
+    }
+}
+
+/// Takes off a response's headers what belongs to the backend's connection.
+pub(crate) fn strip_response(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<String> = connection_tokens(headers).map(str::to_owned).collect();
+        for name in named {
+            headers.remove(name.as_str());
+        }
+    }
+    for name in &HOP_BY_HOP {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+    headers.remove("proxy-connection");
+}

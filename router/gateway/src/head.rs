@@ -1,0 +1,134 @@
+//! The request's head as the backend reads it.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::header::{TE, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
+use thermocline_policy::HostHeader;
+use thermocline_table::Target;
+
+use crate::forwarded::RequestFilter;
+use crate::guard::{Checked, names_token};
+use crate::upstream::Framing;
+
+/// What is known of a request beside its own head.
+pub(crate) struct HeadContext<'c> {
+    pub(crate) checked: &'c Checked,
+    pub(crate) peer: SocketAddr,
+    pub(crate) trusted: bool,
+    pub(crate) strip_authorization: bool,
+    pub(crate) request_id: &'c str,
+    /// Length of the path prefix that the backend does not see.
+    pub(crate) prefix: Option<usize>,
+    pub(crate) framing: Framing,
+}
+
+/// Writes the head for `target`.
+pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext<'_>) -> Bytes {
+    let mut out = Vec::with_capacity(512);
+    let path = parts.uri.path_and_query().map_or("/", |p| p.as_str());
+    let path = &path[context.prefix.unwrap_or(0)..];
+    put(&mut out, &[parts.method.as_str().as_bytes(), b" "]);
+    if !path.starts_with('/') {
+        out.push(b'/');
+    }
+    put(&mut out, &[path.as_bytes(), b" HTTP/1.1\r\n"]);
+    put_host(&mut out, target, context.checked);
+    put_passed(&mut out, parts, context);
+    put_framing(&mut out, context.framing);
+    put_forwarded(&mut out, parts, context);
+    line(&mut out, "x-request-id", context.request_id.as_bytes());
+    for (name, value) in &target.headers {
+        line(&mut out, name.as_str(), value.as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+    Bytes::from(out)
+}
+
+fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    put(out, &[name.as_bytes(), b": ", value, b"\r\n"]);
+}
+
+fn put_host(out: &mut Vec<u8>, target: &Target, checked: &Checked) {
+    match target.host_header {
+        HostHeader::Keep if !checked.host.is_empty() => line(out, "host", checked.host.as_bytes()),
+        _ => line(out, "host", target.authority().as_bytes()),
+    }
+}
+
+fn put_passed(out: &mut Vec<u8>, parts: &Parts, context: &HeadContext<'_>) {
+    let filter = RequestFilter::new(&parts.headers, context.trusted, context.strip_authorization);
+    let added = |name: &http::HeaderName, target: &[(http::HeaderName, HeaderValue)]| {
+        target.iter().any(|(ours, _)| ours == name)
+    };
+    for (name, value) in &parts.headers {
+        if filter.passes(name) && !added(name, &[]) {
+            line(out, name.as_str(), value.as_bytes());
+        }
+    }
+    if context.checked.upgrade {
+        line(out, "connection", b"upgrade");
+        for value in parts.headers.get_all(UPGRADE) {
+            line(out, "upgrade", value.as_bytes());
+        }
+    } else if wants_trailers(&parts.headers) {
+        line(out, "connection", b"te");
+        line(out, "te", b"trailers");
+    }
+}
+
+fn wants_trailers(headers: &HeaderMap) -> bool {
+    headers
+        .get(TE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| {
+            value
+                .split(',')
+                .any(|t| t.trim().eq_ignore_ascii_case("trailers"))
+        })
+}
+
+fn put_framing(out: &mut Vec<u8>, framing: Framing) {
+    match framing {
+        Framing::Empty => {}
+        Framing::Length(length) => line(out, "content-length", length.to_string().as_bytes()),
+        Framing::Chunked => line(out, "transfer-encoding", b"chunked"),
+    }
+}
+
+fn put_forwarded(out: &mut Vec<u8>, parts: &Parts, context: &HeadContext<'_>) {
+    let said = |name: &str| parts.headers.get(name).filter(|_| context.trusted);
+    let mut chain = String::new();
+    if context.trusted {
+        for value in parts.headers.get_all("x-forwarded-for") {
+            if let Ok(value) = value.to_str() {
+                let _ = write!(chain, "{value}, ");
+            }
+        }
+    }
+    let _ = write!(chain, "{}", context.peer.ip().to_canonical());
+    line(out, "x-forwarded-for", chain.as_bytes());
+    let host = said("x-forwarded-host").map_or(context.checked.host.as_bytes(), |v| v.as_bytes());
+    line(out, "x-forwarded-host", host);
+    let proto = said("x-forwarded-proto").map_or(&b"http"[..], |v| v.as_bytes());
+    line(out, "x-forwarded-proto", proto);
+    let prefix = context.prefix.map(|end| &parts.uri.path()[..end]);
+    let before = said("x-forwarded-prefix").map_or(&b""[..], |v| v.as_bytes());
+    if prefix.is_some() || !before.is_empty() {
+        let mut whole = before.to_vec();
+        whole.extend_from_slice(prefix.unwrap_or_default().as_bytes());
+        line(out, "x-forwarded-prefix", &whole);
+    }
+}
+
+/// Whether the client accepts trailers: only then may they be sent.
+pub(crate) fn accepts_trailers(headers: &HeaderMap) -> bool {
+    wants_trailers(headers) || names_token(headers, "te")
+}

@@ -1,0 +1,88 @@
+//! The only place that gives back what a request held, and counts how it ended.
+
+use std::sync::Arc;
+
+use thermocline_clock::Clock;
+use thermocline_policy::{Moment, Tier};
+use thermocline_table::{BackendPermit, Deployment, Outcome, Permit, Start};
+
+/// A request that has been counted in and must be counted out. Dropped without
+/// an outcome, its client has left.
+pub(crate) struct Arrival {
+    deployment: Arc<Deployment>,
+    clock: Clock,
+    arrived: Moment,
+    pub(crate) tier: Tier,
+    pub(crate) start: Start,
+    open: bool,
+}
+
+impl Arrival {
+    pub(crate) fn new(deployment: Arc<Deployment>, arrived: Moment, tier: Tier) -> Self {
+        Arrival {
+            clock: deployment.clock().clone(),
+            deployment,
+            arrived,
+            tier,
+            start: Start::Warm,
+            open: true,
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&mut self, outcome: Outcome) {
+        if std::mem::take(&mut self.open) {
+            let tally = &self.deployment.tally;
+            tally.request(self.tier, self.start, outcome);
+            tally.duration.observe(self.clock.now().since(self.arrived));
+        }
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        self.end(Outcome::ClientLeft);
+    }
+}
+
+/// A request that a backend has in hand, with all that it holds.
+pub(crate) struct Settlement {
+    arrival: Arrival,
+    sent: Moment,
+    _place: Option<Permit>,
+    backend: BackendPermit,
+}
+
+impl Settlement {
+    pub(crate) fn new(
+        arrival: Arrival,
+        sent: Moment,
+        place: Option<Permit>,
+        backend: BackendPermit,
+    ) -> Self {
+        let tally = &arrival.deployment.tally;
+        tally.queue.observe(sent.since(arrival.arrived));
+        Settlement {
+            arrival,
+            sent,
+            _place: place,
+            backend,
+        }
+    }
+
+    pub(crate) fn backend(&self) -> &BackendPermit {
+        &self.backend
+    }
+
+    /// Ends it and gives everything back.
+    pub(crate) fn end(mut self, outcome: Outcome) {
+        self.arrival.end(outcome);
+    }
+}
+
+impl Drop for Settlement {
+    fn drop(&mut self) {
+        let took = self.arrival.clock.now().since(self.sent);
+        self.arrival.deployment.tally.inference.observe(took);
+    }
+}

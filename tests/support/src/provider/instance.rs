@@ -1,0 +1,72 @@
+use std::collections::{BTreeMap, HashMap};
+
+use thermocline_provider::{Address, InstanceRequest, ProviderInstance, ProviderState};
+use tokio_util::sync::CancellationToken;
+
+use super::Call;
+use crate::backend::FakeBackend;
+
+/// An instance that exists.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) said: ProviderInstance,
+    pub(super) request: InstanceRequest,
+    pub(super) backend: Option<FakeBackend>,
+    /// How many calls of each kind still do not see it.
+    pub(super) hidden: HashMap<Call, u32>,
+    /// Cancelled when it ends, whatever it is doing.
+    pub(super) ended: CancellationToken,
+}
+
+impl Instance {
+    /// One that is starting.
+    pub(super) fn starting(
+        id: String,
+        key: &str,
+        request: &InstanceRequest,
+        usd_per_hour: Option<f64>,
+    ) -> Self {
+        Instance {
+            said: ProviderInstance {
+                id,
+                key: key.to_owned(),
+                owner: request.owner.clone(),
+                state: ProviderState::Starting,
+                address: None,
+                usd_per_hour,
+                detail: String::new(),
+            },
+            request: request.clone(),
+            backend: None,
+            hidden: HashMap::new(),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    /// Whether `call` sees it; each call that does not uses one up.
+    pub(super) fn shows_to(&mut self, call: Call) -> bool {
+        match self.hidden.get_mut(&call) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
+            }
+            _ => true,
+        }
+    }
+
+    pub(super) fn become_ready(&mut self, url: String) {
+        self.said.state = ProviderState::Ready;
+        self.said.address = Some(Address {
+            url,
+            headers: BTreeMap::new(),
+        });
+    }
+
+    /// Leaves `Ready` and `Starting` for good.
+    pub(super) fn leave(&mut self, state: ProviderState, detail: String) {
+        self.said.state = state;
+        self.said.address = None;
+        self.said.detail = detail;
+        self.ended.cancel();
+    }
+}

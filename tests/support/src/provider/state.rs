@@ -1,0 +1,169 @@
+use std::collections::HashMap;
+
+use thermocline_policy::Tier;
+use thermocline_provider::{
+    InstanceRequest, ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::faults::{Faults, error};
+use super::instance::Instance;
+use super::offers::Offers;
+use super::{Boot, Call, Truth};
+use crate::backend::{FakeBackend, Latch};
+
+/// Everything that a provider keeps.
+#[derive(Debug)]
+pub(super) struct State {
+    instances: Vec<Instance>,
+    /// The truth without its live instances.
+    pub(super) counted: Truth,
+    pub(super) backends: Vec<FakeBackend>,
+    pub(super) boots: HashMap<Tier, Boot>,
+    pub(super) capacity: usize,
+    pub(super) page_size: usize,
+    pub(super) offers: Offers,
+    pub(super) faults: Faults,
+    pub(super) stopping: Option<Latch>,
+    released: HashMap<String, Latch>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State {
+            instances: Vec::new(),
+            counted: Truth::default(),
+            backends: Vec::new(),
+            boots: HashMap::new(),
+            capacity: usize::MAX,
+            page_size: 100,
+            offers: Offers::usual(),
+            faults: Faults::default(),
+            stopping: None,
+            released: HashMap::new(),
+        }
+    }
+}
+
+/// What becomes of an instance that is to be deleted.
+pub(super) enum Stop {
+    Unknown,
+    Underway,
+    Gone(Box<Instance>),
+    Slowly(Latch),
+}
+
+/// What a create found.
+pub(super) enum Created {
+    New(ProviderInstance),
+    Known(ProviderInstance),
+}
+
+impl State {
+    pub(super) fn truth(&self) -> Truth {
+        let live = self.instances.iter().map(|it| it.said.clone());
+        Truth {
+            live: live.collect(),
+            ..self.counted.clone()
+        }
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<&Instance> {
+        self.instances.iter().find(|it| it.said.id == id)
+    }
+
+    pub(super) fn find_mut(&mut self, id: &str) -> Option<&mut Instance> {
+        self.instances.iter_mut().find(|it| it.said.id == id)
+    }
+
+    /// What the test opens to let `key` become ready.
+    pub(super) fn released(&mut self, key: &str) -> Latch {
+        self.released.entry(key.to_owned()).or_default().clone()
+    }
+
+    /// How the instance boots.
+    pub(super) fn boot_of(&self, id: &str) -> Option<Boot> {
+        let tier = self.find(id)?.request.tier;
+        Some(self.boots.get(&tier).cloned().unwrap_or(Boot::AtOnce))
+    }
+
+    /// What says that the instance ended, and that the test releases it.
+    pub(super) fn signals(&mut self, id: &str) -> Option<(CancellationToken, Latch)> {
+        let instance = self.find(id)?;
+        let (key, ended) = (instance.said.key.clone(), instance.ended.clone());
+        Some((ended, self.released(&key)))
+    }
+
+    /// Makes a starting instance ready with `backend`.
+    pub(super) fn attach(&mut self, id: &str, backend: FakeBackend) {
+        let starts = |it: &&mut Instance| !it.ended.is_cancelled();
+        if let Some(instance) = self.find_mut(id).filter(starts) {
+            instance.become_ready(backend.url());
+            instance.backend = Some(backend.clone());
+            self.backends.push(backend);
+        }
+    }
+
+    /// The instance `key`, made where there is none.
+    pub(super) fn create(
+        &mut self,
+        key: &str,
+        request: &InstanceRequest,
+    ) -> Result<Created, ProviderError> {
+        if let Some(known) = self.instances.iter().find(|it| it.said.key == key) {
+            return Ok(Created::Known(known.said.clone()));
+        }
+        if self.instances.len() >= self.capacity {
+            return Err(error(ProviderErrorKind::NoCapacity));
+        }
+        self.counted.created += 1;
+        let id = format!("fake-{}", self.counted.created);
+        let price = self.offers.usd_per_hour(request);
+        let mut instance = Instance::starting(id, key, request, price);
+        instance.hidden = self.faults.blind_to_young.clone();
+        let said = instance.said.clone();
+        self.instances.push(instance);
+        self.counted.most_live = self.counted.most_live.max(self.instances.len());
+        Ok(Created::New(said))
+    }
+
+    /// The instances of `owner` that a list sees.
+    pub(super) fn listed(&mut self, owner: &str) -> Vec<ProviderInstance> {
+        let all = self.instances.iter_mut();
+        all.filter(|it| it.said.owner == owner)
+            .filter_map(|it| it.shows_to(Call::List).then(|| it.said.clone()))
+            .collect()
+    }
+
+    /// Begins to delete the instance.
+    pub(super) fn stop(&mut self, id: &str) -> Stop {
+        let slowly = self.stopping.clone().filter(|latch| !latch.is_open());
+        let Some(instance) = self.find_mut(id) else {
+            return Stop::Unknown;
+        };
+        if !instance.shows_to(Call::Delete) {
+            return Stop::Unknown;
+        }
+        if instance.said.state == ProviderState::Stopping {
+            return Stop::Underway;
+        }
+        if slowly.is_some() {
+            instance.leave(ProviderState::Stopping, String::new());
+        }
+        self.counted.deleted += 1;
+        match slowly {
+            Some(latch) => Stop::Slowly(latch),
+            None => self
+                .remove(id)
+                .map_or(Stop::Unknown, |gone| Stop::Gone(gone.into())),
+        }
+    }
+
+    /// The instance, which does not exist any more.
+    pub(super) fn remove(&mut self, id: &str) -> Option<Instance> {
+        let at = self.instances.iter().position(|it| it.said.id == id)?;
+        let mut gone = self.instances.remove(at);
+        gone.leave(ProviderState::Gone, String::new());
+        Some(gone)
+    }
+}
