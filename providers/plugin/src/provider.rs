@@ -1,0 +1,117 @@
+//! The six calls.
+
+use async_trait::async_trait;
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde::de::DeserializeOwned;
+use thermocline_provider::{
+    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    ProviderError, ProviderInstance,
+};
+use thermocline_wire::provider::{Offers, PROTOCOL};
+
+use crate::error::{malformed, refused};
+use crate::reply::Reply;
+use crate::{PluginProvider, invalid};
+
+#[async_trait]
+impl Provider for PluginProvider {
+    async fn capabilities(&self) -> Result<Capabilities, ProviderError> {
+        let request = self.request(Method::GET, &["capabilities"], &[])?;
+        let said: Capabilities = self.ask(request).await?;
+        if said.protocol != PROTOCOL {
+            return Err(invalid("the plugin speaks another version of the protocol"));
+        }
+        Ok(said)
+    }
+
+    async fn offers(&self, query: OfferQuery) -> Result<Vec<Offer>, ProviderError> {
+        let (vram_mib, gpus) = (query.vram_mib.to_string(), query.gpus.to_string());
+        let query = [
+            ("tier", query.tier.as_str()),
+            ("vram_mib", &vram_mib),
+            ("gpus", &gpus),
+        ];
+        let request = self.request(Method::GET, &["offers"], &query)?;
+        let said: Offers = self.ask(request).await?;
+        Ok(said.offers)
+    }
+
+    async fn create(
+        &self,
+        key: &str,
+        request: &InstanceRequest,
+    ) -> Result<ProviderInstance, ProviderError> {
+        let call = self.request(Method::PUT, &["instances", key], &[])?;
+        let made = self
+            .ask(call.timeout(self.create_limit).json(request))
+            .await?;
+        let made = sane(made)?;
+        if made.key != key {
+            return Err(malformed("is about another instance"));
+        }
+        Ok(made)
+    }
+
+    async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {
+        let reply = Reply::to(self.request(Method::GET, &["instances", id], &[])?).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let found = sane(self.accept(&reply)?.json()?)?;
+        if found.id != id {
+            return Err(malformed("is about another instance"));
+        }
+        Ok(Some(found))
+    }
+
+    async fn list(&self, owner: &str, cursor: Option<&str>) -> Result<InstancePage, ProviderError> {
+        let mut query = vec![("owner", owner)];
+        query.extend(cursor.map(|cursor| ("cursor", cursor)));
+        let request = self.request(Method::GET, &["instances"], &query)?;
+        let page: InstancePage = self.ask(request).await?;
+        let instances = page
+            .instances
+            .into_iter()
+            .map(sane)
+            .collect::<Result<_, _>>()?;
+        Ok(InstancePage { instances, ..page })
+    }
+
+    async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
+        let reply = Reply::to(self.request(Method::DELETE, &["instances", id], &[])?).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(Deletion::Unknown);
+        }
+        self.accept(&reply).map(|_| Deletion::Accepted)
+    }
+}
+
+impl PluginProvider {
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ProviderError> {
+        let reply = Reply::to(request).await?;
+        self.accept(&reply)?.json()
+    }
+
+    /// `reply`, when it is a success.
+    fn accept<'r>(&self, reply: &'r Reply) -> Result<&'r Reply, ProviderError> {
+        if reply.status.is_success() {
+            return Ok(reply);
+        }
+        let bearer = self.bearer.as_ref().and_then(|bearer| bearer.to_str().ok());
+        let token = bearer.and_then(|bearer| bearer.strip_prefix("Bearer "));
+        let secrets = [
+            token.unwrap_or_default(),
+            self.base.as_str().trim_end_matches('/'),
+            self.base.authority(),
+        ];
+        Err(refused(reply.status, &reply.headers, &reply.body, &secrets))
+    }
+}
+
+/// `instance`, unless its id could not be asked for.
+fn sane(instance: ProviderInstance) -> Result<ProviderInstance, ProviderError> {
+    match instance.id.as_str() {
+        "" | "." | ".." => Err(malformed("holds an instance without a usable id")),
+        _ => Ok(instance),
+    }
+}
