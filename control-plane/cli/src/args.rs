@@ -38,6 +38,8 @@ pub(crate) struct Remote {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run the server: request plane, admin plane, reconciler
+    Serve(Serve),
     /// Create or replace the deployments of the files, all or none
     Deploy(Deploy),
     /// List deployments with what they do now
@@ -65,6 +67,38 @@ pub(crate) enum Command {
     Doctor,
     /// Write a completion script for a shell
     Completions(Completions),
+    /// Bring the store's tables up to this version
+    Migrate(Configured),
+    /// Copy the store into a new file while the server runs
+    Backup(Backup),
+    /// The process of a simulated cloud
+    #[command(hide = true)]
+    Sim,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The configuration; thermocline.toml where there is one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Serve an open request plane beyond loopback: a proxy in front does the checking
+    #[arg(long)]
+    pub(crate) insecure: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Configured {
+    /// The configuration; thermocline.toml where there is one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The file to write; it must not exist
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) configured: Configured,
 }
 
 #[derive(Debug, Args)]

@@ -33,6 +33,11 @@ impl Failure {
         Failure::of(Exit::Fault, vec![line.into()])
     }
 
+    /// One mistake in what the user wrote: exit 2.
+    pub(crate) fn mistake(line: impl Into<String>) -> Self {
+        Failure::usage(vec![line.into()])
+    }
+
     /// Several mistakes in what the user wrote: exit 2.
     pub(crate) fn usage(lines: Vec<String>) -> Self {
         Failure::of(Exit::Usage, lines)

@@ -14,7 +14,9 @@ mod lifecycle;
 mod output;
 mod problem;
 mod provider;
+mod serve;
 mod session;
+mod upkeep;
 mod view;
 
 use std::process::ExitCode;
@@ -27,6 +29,9 @@ use session::Session;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // One provider of cryptography for every client in the process; a second
+    // installation would only be refused.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let outcome = tokio::runtime::Runtime::new()
         .map_err(|_| Failure::fault("cannot start any threads"))
         .and_then(|runtime| runtime.block_on(run(cli)));
@@ -55,6 +60,12 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Provider(ProviderCommand::Ls) => provider::list(&session()?).await,
         Command::Doctor => doctor::run(&session()?).await,
         Command::Completions(args) => completions(args.shell),
+        Command::Serve(args) => serve::run(&args).await,
+        Command::Migrate(args) => upkeep::migrate(&args).await,
+        Command::Backup(args) => upkeep::backup(&args).await,
+        Command::Sim => thermocline_sim::run_child()
+            .await
+            .map_err(|error| Failure::fault(error.to_string())),
     }
 }
 

@@ -57,24 +57,28 @@ pub struct Backend {
     pub tier: Tier,
     /// Where it is.
     pub target: Target,
-    /// The most requests at a time; `None` = no limit of its own.
-    pub limit: Option<u32>,
+    limit: AtomicU32,
     in_flight: AtomicU32,
     suspect_until: AtomicU64,
 }
 
 impl Backend {
-    /// A backend without work.
+    /// A backend without work, for at most `limit` requests at a time.
     pub fn new(instance: Option<String>, tier: Tier, target: Target, limit: Option<u32>) -> Self {
         Backend {
             id: BackendId::next(),
             instance,
             tier,
             target,
-            limit,
+            limit: AtomicU32::new(limit.unwrap_or(u32::MAX)),
             in_flight: AtomicU32::new(0),
             suspect_until: AtomicU64::new(0),
         }
+    }
+
+    /// Sets the most requests at a time; `None` = no limit of its own.
+    pub fn set_limit(&self, limit: Option<u32>) {
+        self.limit.store(limit.unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
     /// Requests in hand.
@@ -93,7 +97,7 @@ impl Backend {
     }
 
     fn try_add(&self) -> bool {
-        let most = self.limit.unwrap_or(u32::MAX);
+        let most = self.limit.load(Ordering::Relaxed);
         self.in_flight
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |n| {
                 (n < most).then_some(n + 1)

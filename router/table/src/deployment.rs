@@ -200,12 +200,13 @@ impl Deployment {
             .ok()?;
         let from = Tier::from_index(before)?;
         self.last_transition.store(now.nanos(), Ordering::Release);
-        self.tally.transition(from, decision.tier);
-        Some(Transition {
+        let transition = Transition {
             from,
             to: decision.tier,
             reason: decision.reason,
-        })
+        };
+        self.tally.transition(&transition);
+        Some(transition)
     }
 
     /// The tier in force.

@@ -1,7 +1,9 @@
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thermocline_policy::{Tier, TierMap};
+use thermocline_policy::{Reason, Tier, TierMap, Transition};
 
 /// How a request's backend was had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +94,8 @@ const OUTCOMES: usize = Outcome::ALL.len();
 #[derive(Debug, Default)]
 pub struct Tally {
     requests: TierMap<[[AtomicU64; OUTCOMES]; STARTS]>,
-    transitions: [TierMap<AtomicU64>; 4],
+    /// Rare enough for a lock.
+    transitions: Mutex<BTreeMap<(Tier, Tier, &'static str), (Reason, u64)>>,
     cold_starts: TierMap<[AtomicU64; 2]>,
     disconnects: AtomicU64,
     /// From arrival to the last byte.
@@ -115,8 +118,13 @@ impl Tally {
     }
 
     /// Counts a change of tier.
-    pub fn transition(&self, from: Tier, to: Tier) {
-        self.transitions[from as usize][to].fetch_add(1, Ordering::Relaxed);
+    pub fn transition(&self, transition: &Transition) {
+        let Transition { from, to, reason } = *transition;
+        let mut transitions = self.transitions.lock().unwrap_or_else(|e| e.into_inner());
+        transitions
+            .entry((from, to, reason.as_str()))
+            .or_insert((reason, 0))
+            .1 += 1;
     }
 
     /// Counts a start that took `took`.
@@ -144,16 +152,11 @@ impl Tally {
         })
     }
 
-    /// Every count of transitions above zero.
-    pub fn transitions(&self) -> impl Iterator<Item = (Tier, Tier, u64)> {
-        Tier::ALL.into_iter().flat_map(|from| {
-            self.transitions[from as usize]
-                .iter()
-                .filter_map(move |(to, n)| {
-                    let n = n.load(Ordering::Relaxed);
-                    (n > 0).then_some((from, to, n))
-                })
-        })
+    /// Every kind of transition that happened, and how often.
+    pub fn transitions(&self) -> Vec<(Tier, Tier, Reason, u64)> {
+        let transitions = self.transitions.lock().unwrap_or_else(|e| e.into_inner());
+        let kinds = transitions.iter();
+        kinds.map(|((from, to, _), (reason, n))| (*from, *to, *reason, *n)).collect()
     }
 
     /// Every count of starts above zero: tier, whether it succeeded, how many.

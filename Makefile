@@ -1,0 +1,47 @@
+# The one interface to this repository; `make` alone says what there is.
+
+TOOLS := tests/scripts/tools.sh
+COMPILER := cc=build-essential
+NEXTEST := cargo-nextest@0.9.143
+DENY := cargo-deny@0.20.2
+RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint fmt deny audit demo bench
+
+help:
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build everything
+	$(TOOLS) $(COMPILER)
+	cargo build --workspace --locked
+
+test: ## lint, hold the dependency rules, run every test; ARGS go to nextest
+	$(TOOLS) $(COMPILER) curl=curl $(NEXTEST)
+	$(MAKE) lint deny
+	tests/scripts/test.sh $(ARGS)
+
+lint: ## check the format, and clippy without a warning
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## format the code
+	cargo fmt --all
+
+deny: ## hold the dependency rules: layers, licences, sources
+	$(TOOLS) $(DENY)
+	tests/scripts/deny.sh
+
+audit: ## look the dependencies up among the known advisories; needs a network
+	$(TOOLS) $(DENY)
+	cargo deny --locked check advisories
+
+demo: ## deployments, traffic and tier changes on this machine; ARGS go to `thermocline demo`
+	$(TOOLS) $(COMPILER)
+	tests/scripts/dockerd.sh
+	cargo run --locked --package thermocline -- demo $(ARGS)
+
+bench: ## measure against nginx and HAProxy, about ten minutes; ARGS=--quick takes one
+	$(TOOLS) $(COMPILER) nginx=nginx-light haproxy=haproxy
+	cargo build --release --locked --package thermocline --package thermocline-bench
+	$(RELEASE)/thermocline-bench run --thermocline $(RELEASE)/thermocline $(ARGS)

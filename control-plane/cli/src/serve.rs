@@ -1,0 +1,76 @@
+//! `thermocline serve`: both planes in one process.
+
+mod adapters;
+mod layers;
+mod planes;
+mod signals;
+
+use std::path::{Path, PathBuf};
+
+use thermocline_server::Config;
+
+use crate::args::Serve;
+use crate::failure::Failure;
+
+pub(crate) use planes::{Planes, start};
+
+/// The file that is read when none is named; it may be absent.
+const DEFAULT_FILE: &str = "thermocline.toml";
+
+/// Runs the server until a signal ends it.
+pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
+    log_to_stderr();
+    let config = read_config(args.config.as_deref())?;
+    refuse_open_doors(&config, args.insecure)?;
+    let planes = start(config, Some(state_folder)).await?;
+    announce(&planes);
+    signals::until_shutdown(planes).await
+}
+
+/// Reads the configuration: defaults, then the file, then the environment.
+pub(crate) fn read_config(file: Option<&Path>) -> Result<Config, Failure> {
+    let path = file.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_path_buf);
+    let document = layers::read(&path, file.is_some(), std::env::vars())?;
+    Config::read(&document.value).map_err(|errors| {
+        let lines = errors.into_iter().map(|error| {
+            format!("{}: {}: {}", document.origin(&error.field), error.field, error.message)
+        });
+        Failure::usage(lines.collect())
+    })
+}
+
+/// An open request plane beyond loopback is refused unless a proxy checks.
+fn refuse_open_doors(config: &Config, insecure: bool) -> Result<(), Failure> {
+    if insecure || config.request_token || config.request_listen.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(Failure::mistake(
+        "request.listen: auth = \"open\" is for loopback only; set request.auth = \"token\", \
+         or --insecure where a proxy in front does the checking",
+    ))
+}
+
+/// Where what belongs to a store but not into it is kept: beside it.
+fn state_folder(config: &Config) -> PathBuf {
+    let file = config.store_url.strip_prefix("sqlite://").map(PathBuf::from);
+    let parent = file.and_then(|file| file.parent().map(Path::to_path_buf));
+    parent.unwrap_or_default()
+}
+
+fn announce(planes: &Planes) {
+    if let Some(token) = &planes.fresh_token {
+        eprintln!("admin token (shown once): {token}");
+    }
+    eprintln!("requests at http://{}, admin at http://{}", planes.request, planes.admin);
+}
+
+/// Structured lines on stderr; `THERMOCLINE_LOG` filters them.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("THERMOCLINE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    // A second subscriber in one process is no fault.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .try_init();
+}

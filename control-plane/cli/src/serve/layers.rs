@@ -1,0 +1,129 @@
+//! The configuration's layers: a TOML file under the environment.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+
+const PREFIX: &str = "THERMOCLINE_";
+
+/// A configuration, and where its keys came from.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) value: Value,
+    file: String,
+    from_environment: HashMap<String, String>,
+}
+
+impl Document {
+    /// What set `key`: the file, or a variable.
+    pub(super) fn origin(&self, key: &str) -> &str {
+        self.from_environment.get(key).unwrap_or(&self.file)
+    }
+}
+
+/// Reads `path`, which must be there when it was `named`, and lays the
+/// variables `THERMOCLINE_<SECTION>__<KEY>` over it.
+pub(super) fn read(
+    path: &Path,
+    named: bool,
+    environment: impl Iterator<Item = (String, String)>,
+) -> Result<Document, Failure> {
+    let file = path.display().to_string();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => String::new(),
+        Err(error) => return Err(Failure::mistake(format!("{file}: cannot be read: {error}"))),
+    };
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| Failure::mistake(format!("{file}: {error}")))?;
+    let mut document = Document {
+        value: json(toml::Value::Table(table)),
+        file,
+        from_environment: HashMap::new(),
+    };
+    for (name, raw) in environment {
+        lay_over(&mut document, &name, &raw);
+    }
+    Ok(document)
+}
+
+fn lay_over(document: &mut Document, name: &str, raw: &str) {
+    let Some(key) = name.strip_prefix(PREFIX).filter(|key| key.contains("__")) else {
+        return;
+    };
+    let path: Vec<String> = key.split("__").map(str::to_ascii_lowercase).collect();
+    let mut at = &mut document.value;
+    for part in &path {
+        if !at.is_object() {
+            *at = Value::Object(Map::new());
+        }
+        at = &mut at[part.as_str()];
+    }
+    *at = scalar(raw);
+    document.from_environment.insert(path.join("."), name.to_owned());
+}
+
+/// A variable's value: a number, a flag or a list where it reads as one, else text.
+fn scalar(raw: &str) -> Value {
+    let parsed = format!("value = {raw}").parse::<toml::Table>().ok();
+    parsed
+        .and_then(|mut table| table.remove("value"))
+        .map_or_else(|| Value::String(raw.to_owned()), json)
+}
+
+fn json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(whole) => Value::from(whole),
+        // A value that is not finite becomes text, which no number's reader accepts.
+        toml::Value::Float(number) => serde_json::Number::from_f64(number)
+            .map_or_else(|| Value::String(number.to_string()), Value::Number),
+        toml::Value::Boolean(flag) => Value::Bool(flag),
+        toml::Value::Datetime(at) => Value::String(at.to_string()),
+        toml::Value::Array(items) => Value::Array(items.into_iter().map(json).collect()),
+        toml::Value::Table(table) => {
+            Value::Object(table.into_iter().map(|(key, value)| (key, json(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read_with(environment: &[(&str, &str)]) -> Document {
+        let environment = environment.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+        read(Path::new("absent.toml"), false, environment).unwrap()
+    }
+
+    #[test]
+    fn the_environment_lies_over_the_file() {
+        let document = read_with(&[
+            ("THERMOCLINE_POLICY__PROMOTE_RPS", "0.5"),
+            ("THERMOCLINE_POLICY__WINDOW", "5m"),
+            ("THERMOCLINE_REQUEST__LISTEN", "127.0.0.1:0"),
+            ("THERMOCLINE_PROVIDERS__TOY__KIND", "sim"),
+            ("THERMOCLINE_ADMIN_TOKEN", "secret"),
+            ("PATH", "/bin"),
+        ]);
+        let expected = json!({
+            "policy": { "promote_rps": 0.5, "window": "5m" },
+            "request": { "listen": "127.0.0.1:0" },
+            "providers": { "toy": { "kind": "sim" } },
+        });
+        assert_eq!(document.value, expected);
+        assert_eq!(document.origin("policy.window"), "THERMOCLINE_POLICY__WINDOW");
+        assert_eq!(document.origin("policy.hold"), "absent.toml");
+    }
+
+    #[test]
+    fn a_named_file_must_be_there() {
+        assert!(read(Path::new("absent.toml"), true, std::iter::empty()).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! Starts both planes and wires them together.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use thermocline_clock::Clock;
+use thermocline_edge::{Lifecycle, Timeouts, listen};
+use thermocline_gateway::{FlightLimits, Gateway, Settings, Threads, TrustedProxies};
+use thermocline_provider::Provider;
+use thermocline_server::{AdminToken, Config, ControlPlane, Parts, check_token, serve_admin};
+use thermocline_store::Store;
+use thermocline_table::Table;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::adapters;
+use crate::failure::Failure;
+
+/// Both planes, running.
+pub(crate) struct Planes {
+    /// Where the request plane listens.
+    pub(crate) request: SocketAddr,
+    /// Where the admin plane listens.
+    pub(crate) admin: SocketAddr,
+    /// A token made just now, to be shown once.
+    pub(crate) fresh_token: Option<String>,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) grace: Duration,
+    threads: Threads,
+    admin_plane: JoinHandle<std::io::Result<()>>,
+    /// Held as long as the store is used.
+    _lock: Option<File>,
+}
+
+impl Planes {
+    /// Waits until both planes have ended.
+    pub(crate) async fn ended(self) {
+        let threads = self.threads;
+        let request_plane = tokio::task::spawn_blocking(move || threads.join());
+        let (_, _) = tokio::join!(request_plane, self.admin_plane);
+    }
+}
+
+/// Starts both planes; `folder` says where process files are kept.
+///
+/// # Errors
+/// What keeps it from starting; nothing is left running then but simulated clouds.
+pub(crate) async fn start(
+    config: Config,
+    folder: Option<fn(&Config) -> PathBuf>,
+) -> Result<Planes, Failure> {
+    let clock = Clock::system();
+    let bind = |key: &str, address: SocketAddr| {
+        listen(address).map_err(|error| Failure::fault(format!("{key} {address}: {error}")))
+    };
+    let request_listener = bind("request.listen", config.request_listen)?;
+    let admin_listener = bind("admin.listen", config.admin_listen)?;
+    let fault = |error: std::io::Error| Failure::fault(error.to_string());
+    let request = request_listener.local_addr().map_err(fault)?;
+    let admin = admin_listener.local_addr().map_err(fault)?;
+    let lock = lock_store(&config)?;
+    let store = Store::open(&config.store_url)
+        .await
+        .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
+    let given = std::env::var("THERMOCLINE_ADMIN_TOKEN").ok();
+    let token = AdminToken::load(&store, given.as_deref().filter(|t| !t.is_empty()))
+        .await
+        .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
+    let lifecycle = Lifecycle::default();
+    let table = Arc::new(Table::default());
+    let folder = folder.map(|folder| folder(&config)).unwrap_or_default();
+    let control = control_plane(&config, store, &table, &clock, &lifecycle, &folder).await?;
+    let gateway = Gateway::new(
+        table,
+        control.handle(),
+        clock,
+        Handle::current(),
+        settings(&config, &control, token.hash())?,
+    );
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads =
+        thermocline_gateway::serve(&gateway, request_listener, cores, Timeouts::default(), &lifecycle)
+            .map_err(fault)?;
+    let admin_plane = serve_admin(control, admin_listener, token.hash(), lifecycle.clone());
+    Ok(Planes {
+        request,
+        admin,
+        fresh_token: token.fresh,
+        grace: config.grace,
+        threads,
+        admin_plane: tokio::spawn(admin_plane),
+        lifecycle,
+        _lock: lock,
+    })
+}
+
+async fn control_plane(
+    config: &Config,
+    store: Store,
+    table: &Arc<Table>,
+    clock: &Clock,
+    lifecycle: &Lifecycle,
+    folder: &std::path::Path,
+) -> Result<Arc<ControlPlane>, Failure> {
+    let owner = store
+        .owner()
+        .await
+        .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
+    let docker = adapters::docker(config, clock)?;
+    let hints = docker.watch(&owner).boxed();
+    let mut providers = adapters::configured(config, folder).await?;
+    let docker: Arc<dyn Provider> = Arc::new(docker);
+    providers.push(("docker".to_owned(), "docker", docker));
+    let parts = Parts {
+        store,
+        table: table.clone(),
+        clock: clock.clone(),
+        defaults: config.defaults.clone(),
+        base_domain: config.base_domain.clone(),
+        vram: config.vram.unwrap_or(0),
+        providers,
+        hints: vec![("docker".to_owned(), hints)],
+        drain: lifecycle.drain.clone(),
+    };
+    ControlPlane::start(parts)
+        .await
+        .map_err(|error| Failure::fault(error.to_string()))
+}
+
+fn settings(
+    config: &Config,
+    control: &Arc<ControlPlane>,
+    token: [u8; 32],
+) -> Result<Settings, Failure> {
+    let networks = config.trusted_proxies.iter().map(|text| {
+        text.parse()
+            .or_else(|_| text.parse::<std::net::IpAddr>().map(ipnet::IpNet::from))
+            .map_err(|_: std::net::AddrParseError| {
+                Failure::mistake(format!("request.trusted_proxies: {text} is no network"))
+            })
+    });
+    let ready = control.clone();
+    let access: thermocline_gateway::Access = Arc::new(move |given| check_token(&token, given));
+    Ok(Settings {
+        trusted: TrustedProxies::new(networks.collect::<Result<_, _>>()?),
+        private_dedicated: config.outbound.dedicated,
+        flights: FlightLimits::default(),
+        access: config.request_token.then_some(access),
+        ready: Arc::new(move || ready.is_loaded()),
+    })
+}
+
+/// One server per store: two would drive the same instances.
+fn lock_store(config: &Config) -> Result<Option<File>, Failure> {
+    let Some(path) = config.store_url.strip_prefix("sqlite://") else {
+        return Ok(None);
+    };
+    let cannot = |error: String| Failure::fault(format!("store.url: {error}"));
+    let lock = File::create(format!("{path}.lock")).map_err(|e| cannot(e.to_string()))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(_) => Err(cannot("another server uses this store".to_owned())),
+    }
+}

@@ -1,0 +1,414 @@
+//! `thermocline.toml`: every key, its default, and all mistakes at once.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use thermocline_policy::{Defaults, FieldErrors, Thresholds};
+use thermocline_wire::reader::{Mistakes, Object, text};
+use thermocline_wire::window_field;
+use thiserror::Error;
+
+/// The server cannot start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The store cannot be used.
+    #[error("the store cannot be opened: {0}")]
+    Store(#[from] thermocline_store::StoreError),
+    /// A stored deployment does not fit this configuration.
+    #[error("deployment {name}: {errors}")]
+    Deployment {
+        /// Its name.
+        name: String,
+        /// What is wrong with it now.
+        errors: FieldErrors,
+    },
+}
+
+/// Who may be on loopback or private addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outbound {
+    /// The users' own instances.
+    pub dedicated: bool,
+    /// Payloads named by URL.
+    pub payload: bool,
+    /// Webhooks.
+    pub webhook: bool,
+}
+
+/// Keys of `kind = "sim"`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimConfig {
+    /// From create until a pod is ready.
+    pub pod_boot: Duration,
+    /// From a request until a serverless worker takes it.
+    pub cold_start: Duration,
+    /// How long a backend works on a request.
+    pub service_time: Duration,
+    /// Price of a pod.
+    pub usd_per_hour: f64,
+    /// Price of serverless work.
+    pub usd_per_second: f64,
+    /// The most pods.
+    pub capacity: u32,
+}
+
+/// Keys of `kind = "plugin"`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginConfig {
+    /// Where the adapter listens.
+    pub url: String,
+    /// The environment variable that holds its token.
+    pub token_env: Option<String>,
+}
+
+/// One `[providers.NAME]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProviderConfig {
+    /// A simulated cloud.
+    Sim(SimConfig),
+    /// An adapter reached by URL.
+    Plugin(PluginConfig),
+}
+
+/// The whole configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Where the request plane listens.
+    pub request_listen: SocketAddr,
+    /// Deployments are also reached as `NAME.<base_domain>`.
+    pub base_domain: String,
+    /// Networks whose `x-forwarded-*` headers are believed.
+    pub trusted_proxies: Vec<String>,
+    /// Whether requests need a token.
+    pub request_token: bool,
+    /// Where the admin plane listens.
+    pub admin_listen: SocketAddr,
+    /// The store.
+    pub store_url: String,
+    /// What a deployment that says nothing gets.
+    pub defaults: Defaults,
+    /// The Docker daemon.
+    pub docker: String,
+    /// GPU memory of this machine, bytes; `None` = ask.
+    pub vram: Option<u64>,
+    /// How long a shutdown waits for work in hand.
+    pub grace: Duration,
+    /// Who may be on loopback or private addresses.
+    pub outbound: Outbound,
+    /// The providers by name.
+    pub providers: BTreeMap<String, ProviderConfig>,
+}
+
+impl Config {
+    /// Reads the file's content as JSON; an empty object gives every default.
+    ///
+    /// # Errors
+    /// Every mistake, each with its key and what is allowed.
+    pub fn read(document: &Value) -> Result<Config, FieldErrors> {
+        let mistakes = Mistakes::default();
+        let config = Object::root("", document, &mistakes).map(|root| whole(&root));
+        let errors = mistakes.into_inner();
+        match config {
+            Some(config) => errors.into_result(config),
+            None => Err(errors),
+        }
+    }
+}
+
+fn whole(root: &Object<'_>) -> Config {
+    let section = |name: &'static str| root.object(name);
+    let request = section("request");
+    let admin = section("admin");
+    let store = section("store");
+    let broker = section("broker");
+    let local = section("local");
+    let drain = section("drain");
+    let of = |section: &Option<Object<'_>>, key| section.as_ref().and_then(|s| s.text(key));
+    let config = Config {
+        request_listen: listen(&request, "127.0.0.1:8080"),
+        base_domain: of(&request, "base_domain").unwrap_or_default(),
+        trusted_proxies: request.as_ref().and_then(|s| s.list("trusted_proxies", network)).unwrap_or_default(),
+        request_token: request
+            .as_ref()
+            .and_then(|s| s.choice("auth", &[("open", false), ("token", true)]))
+            .unwrap_or(false),
+        admin_listen: listen(&admin, "127.0.0.1:8081"),
+        store_url: store
+            .as_ref()
+            .and_then(|s| s.read("url", store_url))
+            .unwrap_or_else(|| "sqlite://thermocline.db".to_owned()),
+        defaults: defaults(root),
+        docker: local
+            .as_ref()
+            .and_then(|s| s.read("docker", docker))
+            .unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned()),
+        vram: local.as_ref().and_then(|s| s.read("vram", vram)).flatten(),
+        grace: drain.as_ref().and_then(|s| s.duration("grace")).unwrap_or(Duration::from_secs(30)),
+        outbound: outbound(root),
+        providers: root.object("providers").map(|p| providers(&p)).unwrap_or_default(),
+    };
+    if let Some(broker) = &broker {
+        broker.read("url", |value| match text(value)?.as_str() {
+            "memory://" => Ok(()),
+            _ => Err("must be memory://".to_owned()),
+        });
+    }
+    for section in [request, admin, store, broker, local, drain].into_iter().flatten() {
+        section.finish();
+    }
+    root_keys(root);
+    config
+}
+
+/// Every section's name counts as known; anything else at the root is a mistake.
+fn root_keys(root: &Object<'_>) {
+    const SECTIONS: [&str; 11] = [
+        "request", "admin", "store", "broker", "policy", "cold_start", "limits", "local", "drain",
+        "outbound", "providers",
+    ];
+    for key in root.keys() {
+        if !SECTIONS.contains(&key.as_str()) {
+            root.wrong(key, format!("is not known here; allowed: {}", SECTIONS.join(", ")));
+        }
+    }
+}
+
+fn listen(section: &Option<Object<'_>>, default: &str) -> SocketAddr {
+    let parsed = section.as_ref().and_then(|s| {
+        s.read("listen", |value| {
+            text(value)?
+                .parse()
+                .map_err(|_| "must be an address with a port, as 127.0.0.1:8080".to_owned())
+        })
+    });
+    parsed.unwrap_or_else(|| default.parse().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))))
+}
+
+fn network(value: &Value) -> Result<String, String> {
+    let text = text(value)?;
+    let address = text.split('/').next().unwrap_or_default();
+    let bits = text.split_once('/').map(|(_, bits)| bits.parse::<u8>());
+    let most = if address.contains(':') { 128 } else { 32 };
+    let ok = address.parse::<std::net::IpAddr>().is_ok()
+        && bits.is_none_or(|bits| bits.is_ok_and(|bits| bits <= most));
+    match ok {
+        true => Ok(text),
+        false => Err("must be an address or a network, as 10.0.0.0/8".to_owned()),
+    }
+}
+
+fn store_url(value: &Value) -> Result<String, String> {
+    let url = text(value)?;
+    match url.starts_with("sqlite://") && url.len() > "sqlite://".len() || url == "sqlite::memory:" {
+        true => Ok(url),
+        false => Err("must be sqlite://FILE".to_owned()),
+    }
+}
+
+fn docker(value: &Value) -> Result<String, String> {
+    let url = text(value)?;
+    match url.starts_with("unix:///") || url.starts_with("tcp://") {
+        true => Ok(url),
+        false => Err("must be unix:///PATH or tcp://HOST:PORT".to_owned()),
+    }
+}
+
+fn vram(value: &Value) -> Result<Option<u64>, String> {
+    match value.as_str() {
+        Some("auto") => Ok(None),
+        _ => thermocline_wire::reader::size(value)
+            .map(Some)
+            .map_err(|e| format!("{e}, or auto")),
+    }
+}
+
+fn defaults(root: &Object<'_>) -> Defaults {
+    let mut defaults = Defaults::default();
+    if let Some(policy) = root.object("policy") {
+        policy.choice("mode", &[("thresholds", ())]);
+        defaults.thresholds = thresholds(&policy);
+        policy.finish();
+    }
+    if let Some(cold) = root.object("cold_start") {
+        defaults.max_wait = cold.duration("max_wait").unwrap_or(defaults.max_wait);
+        defaults.max_pending = cold.whole("max_pending", 0..=1_000_000).unwrap_or(defaults.max_pending);
+        cold.finish();
+    }
+    if let Some(limits) = root.object("limits") {
+        defaults.deadline = limits.duration_above_zero("deadline").unwrap_or(defaults.deadline);
+        defaults.first_byte = limits.duration_above_zero("first_byte").unwrap_or(defaults.first_byte);
+        defaults.idle = limits.duration_above_zero("idle").unwrap_or(defaults.idle);
+        defaults.max_body = limits.size("max_body").unwrap_or(defaults.max_body);
+        limits.finish();
+    }
+    defaults
+}
+
+fn thresholds(policy: &Object<'_>) -> Thresholds {
+    let defaults = Thresholds::default();
+    let thresholds = Thresholds {
+        window: window_field(policy).unwrap_or(defaults.window),
+        promote_rps: policy.number("promote_rps").unwrap_or(defaults.promote_rps),
+        demote_rps: policy.number("demote_rps").unwrap_or(defaults.demote_rps),
+        hold: policy.duration("hold").unwrap_or(defaults.hold),
+    };
+    if thresholds.promote_rps <= 0.0 {
+        policy.wrong("promote_rps", "must be above 0");
+    } else if thresholds.demote_rps >= thresholds.promote_rps {
+        policy.wrong(
+            "demote_rps",
+            format!("must be below promote_rps ({})", thresholds.promote_rps),
+        );
+    }
+    thresholds
+}
+
+fn outbound(root: &Object<'_>) -> Outbound {
+    let Some(section) = root.object("outbound") else {
+        return Outbound {
+            dedicated: true,
+            ..Outbound::default()
+        };
+    };
+    let named = section.list("allow_private", |value| {
+        let name = text(value)?;
+        match ["dedicated", "payload", "webhook"].contains(&name.as_str()) {
+            true => Ok(name),
+            false => Err("must be one of dedicated, payload, webhook".to_owned()),
+        }
+    });
+    section.finish();
+    let named = named.unwrap_or_else(|| vec!["dedicated".to_owned()]);
+    let has = |name: &str| named.iter().any(|n| n == name);
+    Outbound {
+        dedicated: has("dedicated"),
+        payload: has("payload"),
+        webhook: has("webhook"),
+    }
+}
+
+fn providers(section: &Object<'_>) -> BTreeMap<String, ProviderConfig> {
+    let mut providers = BTreeMap::new();
+    for name in section.keys() {
+        if !thermocline_policy::is_dns_label(name) || name == crate::provider::DOCKER {
+            section.wrong(name, "must be a DNS label other than docker");
+            continue;
+        }
+        if let Some(config) = section.entry(name).and_then(|p| provider(&p)) {
+            providers.insert(name.clone(), config);
+        }
+    }
+    providers
+}
+
+fn provider(section: &Object<'_>) -> Option<ProviderConfig> {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Sim,
+        Plugin,
+    }
+    let kind = section.choice("kind", &[("sim", Kind::Sim), ("plugin", Kind::Plugin)]);
+    if section.value("kind").is_none() {
+        section.wrong("kind", "is required: sim or plugin");
+    }
+    Some(match kind? {
+        Kind::Sim => ProviderConfig::Sim(sim(section)),
+        Kind::Plugin => ProviderConfig::Plugin(plugin(section)?),
+    })
+}
+
+fn sim(section: &Object<'_>) -> SimConfig {
+    let sim = SimConfig {
+        pod_boot: section.duration("pod_boot").unwrap_or(Duration::from_secs(3)),
+        cold_start: section.duration("cold_start").unwrap_or(Duration::from_secs(1)),
+        service_time: section.duration("service_time").unwrap_or(Duration::from_millis(50)),
+        usd_per_hour: section.number("usd_per_hour").unwrap_or(1.2),
+        usd_per_second: section.number("usd_per_second").unwrap_or(0.0006),
+        capacity: section.whole("capacity", 0..=100_000).unwrap_or(4),
+    };
+    finish(section, &["kind", "pod_boot", "cold_start", "service_time", "usd_per_hour", "usd_per_second", "capacity"]);
+    sim
+}
+
+fn plugin(section: &Object<'_>) -> Option<PluginConfig> {
+    let url = section.read("url", |value| {
+        let url = text(value)?;
+        match url::Url::parse(&url).is_ok_and(|u| matches!(u.scheme(), "http" | "https")) {
+            true => Ok(url),
+            false => Err("must be http:// or https://".to_owned()),
+        }
+    });
+    if section.value("url").is_none() {
+        section.wrong("url", "is required");
+    }
+    let token_env = section.text("token_env");
+    finish(section, &["kind", "url", "token_env"]);
+    Some(PluginConfig {
+        url: url?,
+        token_env,
+    })
+}
+
+fn finish(section: &Object<'_>, known: &[&str]) {
+    for key in section.keys() {
+        if !known.contains(&key.as_str()) {
+            section.wrong(key, format!("is not known here; allowed: {}", known.join(", ")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn mistakes(document: Value) -> Vec<String> {
+        match Config::read(&document) {
+            Ok(_) => Vec::new(),
+            Err(errors) => errors.into_iter().map(|e| e.field).collect(),
+        }
+    }
+
+    #[test]
+    fn nothing_gives_every_default() {
+        let config = Config::read(&json!({})).unwrap();
+        assert_eq!(config.request_listen.to_string(), "127.0.0.1:8080");
+        assert_eq!(config.admin_listen.to_string(), "127.0.0.1:8081");
+        assert_eq!(config.defaults, Defaults::default());
+        assert!(config.outbound.dedicated && !config.outbound.payload);
+    }
+
+    #[test]
+    fn every_mistake_is_reported_with_its_key() {
+        let found = mistakes(json!({
+            "request": { "listen": "here", "auth": "maybe", "x": 1 },
+            "policy": { "promote_rps": 0.1, "demote_rps": 0.1, "window": 300 },
+            "providers": { "toy": { "kind": "sim", "pod_bot": "3s" }, "a b": {}, "acme": { "kind": "plugin" } },
+            "sotre": {},
+        }));
+        for key in [
+            "request.listen", "request.auth", "request.x", "policy.demote_rps", "policy.window",
+            "providers.toy.pod_bot", "providers.a b", "providers.acme.url", "sotre",
+        ] {
+            assert!(found.iter().any(|f| f == key), "{key} in {found:?}");
+        }
+        assert_eq!(found.len(), 9, "{found:?}");
+    }
+
+    #[test]
+    fn b34_every_duration_needs_a_unit() {
+        let places = [
+            ("policy", "window"), ("policy", "hold"), ("cold_start", "max_wait"), ("limits", "deadline"),
+            ("limits", "first_byte"), ("limits", "idle"), ("drain", "grace"),
+        ];
+        for (section, key) in places {
+            assert!(mistakes(json!({ section: { key: "1m30s" } })).is_empty(), "{section}.{key}");
+            for bad in [json!(20), json!("20"), json!("-5s"), json!("1e3"), json!("")] {
+                assert_eq!(mistakes(json!({ section: { key: bad } })), [format!("{section}.{key}")]);
+            }
+        }
+    }
+}

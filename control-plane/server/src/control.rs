@@ -1,0 +1,271 @@
+//! The control plane's parts, and its loops.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+use thermocline_clock::Clock;
+use thermocline_policy::{Defaults, Moment, Spec};
+use thermocline_provider::Provider;
+use thermocline_store::{DeploymentRow, Store};
+use thermocline_table::{Config, Deployment, Snapshot, Table};
+use thermocline_wire::spec_from_json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::StartError;
+use crate::deployment::Controlled;
+use crate::events::Events;
+use crate::instance::Instance;
+use crate::memory::Memory;
+use crate::probe::Probe;
+use crate::provider::{DOCKER, Providers, Registered};
+
+/// How often every deployment is looked at without being asked to.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What the control plane is made of.
+pub struct Parts {
+    /// What is written down.
+    pub store: Store,
+    /// What the request plane reads.
+    pub table: Arc<Table>,
+    /// The time.
+    pub clock: Clock,
+    /// What a deployment that says nothing gets.
+    pub defaults: Defaults,
+    /// Deployments are also reached as `NAME.<base_domain>`.
+    pub base_domain: String,
+    /// GPU memory of this machine, bytes.
+    pub vram: u64,
+    /// The providers: name, kind, adapter. The Docker daemon is named `docker`.
+    pub providers: Vec<(String, &'static str, Arc<dyn Provider>)>,
+    /// Hints that something changed at a provider, by its name.
+    pub hints: Vec<(String, BoxStream<'static, ()>)>,
+    /// Ends the loops and refuses new work.
+    pub drain: CancellationToken,
+}
+
+/// The control plane.
+pub struct ControlPlane {
+    pub(crate) store: Store,
+    pub(crate) table: Arc<Table>,
+    pub(crate) clock: Clock,
+    pub(crate) defaults: Defaults,
+    pub(crate) providers: Providers,
+    pub(crate) events: Events,
+    pub(crate) memory: Memory,
+    pub(crate) probe: Probe,
+    pub(crate) owner: String,
+    pub(crate) drain: CancellationToken,
+    /// One edit of deployments at a time.
+    pub(crate) editing: tokio::sync::Mutex<()>,
+    pub(crate) notes: mpsc::UnboundedSender<crate::transitions::Note>,
+    pub(crate) orphans: AtomicU64,
+    base_domain: String,
+    deployments: Mutex<BTreeMap<String, Arc<Controlled>>>,
+    index: Mutex<HashMap<String, Arc<Instance>>>,
+    nudges: mpsc::UnboundedSender<Arc<Controlled>>,
+    last_tick: AtomicU64,
+    loaded: AtomicBool,
+}
+
+impl ControlPlane {
+    /// Loads what is written down, puts it in force and starts the loops.
+    ///
+    /// # Errors
+    /// [`StartError`] when the store or a stored deployment cannot be used;
+    /// nothing is started then.
+    pub async fn start(parts: Parts) -> Result<Arc<Self>, StartError> {
+        let owner = parts.store.owner().await?;
+        let (nudges, nudged) = mpsc::unbounded_channel();
+        let (notes, noted) = mpsc::unbounded_channel();
+        let providers = parts.providers.into_iter().map(|(name, kind, adapter)| {
+            (name.clone(), Arc::new(Registered::new(&name, kind, adapter)))
+        });
+        let control = Arc::new(ControlPlane {
+            events: Events::start(parts.store.clone(), parts.clock.clone()),
+            memory: Memory::new(parts.vram),
+            probe: Probe::new(),
+            providers: providers.collect(),
+            store: parts.store,
+            table: parts.table,
+            last_tick: AtomicU64::new(parts.clock.now().nanos()),
+            clock: parts.clock,
+            defaults: parts.defaults,
+            base_domain: parts.base_domain,
+            owner,
+            drain: parts.drain,
+            editing: tokio::sync::Mutex::new(()),
+            notes,
+            orphans: AtomicU64::new(0),
+            deployments: Mutex::default(),
+            index: Mutex::default(),
+            nudges,
+            loaded: AtomicBool::new(false),
+        });
+        control.load().await?;
+        tokio::spawn(control.clone().write_notes(noted));
+        tokio::spawn(control.clone().pass_when_nudged(nudged));
+        tokio::spawn(control.clone().tick());
+        control.start_sweeps(parts.hints);
+        Ok(control)
+    }
+
+    async fn load(self: &Arc<Self>) -> Result<(), StartError> {
+        let mut found = Vec::new();
+        for row in self.store.deployments().await? {
+            found.push(self.controlled(row)?);
+        }
+        let instances = self.store.instances().await?;
+        for deployment in found {
+            self.deployments().insert(deployment.live.name.to_string(), deployment);
+        }
+        for row in instances {
+            if let Some(deployment) = self.deployment(&row.deployment) {
+                self.adopt(&deployment, row);
+            }
+        }
+        for deployment in self.all() {
+            self.publish(&deployment);
+        }
+        self.publish_table();
+        self.loaded.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// The deployment of a stored row.
+    fn controlled(&self, row: DeploymentRow) -> Result<Arc<Controlled>, StartError> {
+        let spec = self.stored_spec(&row)?;
+        let config = self.table_config(&row, spec);
+        let live = Deployment::new(config, row.tier, self.clock.clone());
+        Ok(Arc::new(Controlled::new(Arc::new(live), row)))
+    }
+
+    pub(crate) fn stored_spec(&self, row: &DeploymentRow) -> Result<Spec, StartError> {
+        let value = serde_json::from_str(&row.spec).unwrap_or_default();
+        spec_from_json(&value, &self.defaults).map_err(|errors| StartError::Deployment {
+            name: row.name.clone(),
+            errors,
+        })
+    }
+
+    /// What the request plane is told of a row.
+    pub(crate) fn table_config(&self, row: &DeploymentRow, spec: Spec) -> Config {
+        let forced = spec.forced.as_ref().map(|forced| {
+            let until = forced.until.map_or(Moment::NEVER, |at| self.moment_of(at));
+            (forced.tier, until)
+        });
+        Config {
+            settings: spec.settings(&self.defaults),
+            generation: row.generation,
+            stopped: row.stopped,
+            deleting: row.deleting,
+            forced,
+            // Checked when the specification was read.
+            ignore: regex::RegexSet::new(&spec.activity.ignore).unwrap_or_default(),
+            spec,
+        }
+    }
+
+    /// A new deployment of a row just written.
+    pub(crate) fn add(&self, row: DeploymentRow, spec: Spec) -> Arc<Controlled> {
+        let config = self.table_config(&row, spec);
+        let live = Deployment::new(config, row.tier, self.clock.clone());
+        let deployment = Arc::new(Controlled::new(Arc::new(live), row));
+        self.deployments()
+            .insert(deployment.live.name.to_string(), deployment.clone());
+        deployment
+    }
+
+    /// Forgets a deployment that has been torn down.
+    pub(crate) fn drop_deployment(&self, name: &str) {
+        self.deployments().remove(name);
+        self.publish_table();
+    }
+
+    /// Puts the deployments in force for the request plane.
+    pub(crate) fn publish_table(&self) {
+        let live = self.all().into_iter().map(|d| d.live.clone());
+        self.table.store(Snapshot::of(live, &self.base_domain));
+    }
+
+    /// The moment of a wall-clock time; the past is now.
+    fn moment_of(&self, micros: i64) -> Moment {
+        let left = micros.saturating_sub(self.clock.wall_micros()).max(0);
+        self.clock.now() + Duration::from_micros(left as u64)
+    }
+
+    /// The deployment of that name.
+    pub(crate) fn deployment(&self, name: &str) -> Option<Arc<Controlled>> {
+        self.deployments().get(name).cloned()
+    }
+
+    /// Every deployment, by name.
+    pub(crate) fn all(&self) -> Vec<Arc<Controlled>> {
+        self.deployments().values().cloned().collect()
+    }
+
+    pub(crate) fn docker(&self) -> Option<&Arc<Registered>> {
+        self.providers.get(DOCKER)
+    }
+
+    fn deployments(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Controlled>>> {
+        self.deployments.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Every instance by its id.
+    pub(crate) fn index(&self) -> MutexGuard<'_, HashMap<String, Arc<Instance>>> {
+        self.index.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Asks for a pass over `deployment` soon.
+    pub(crate) fn nudge(&self, deployment: &Arc<Controlled>) {
+        if deployment.nudge() {
+            // Nobody passes any more once we drain.
+            let _ = self.nudges.send(deployment.clone());
+        }
+    }
+
+    async fn pass_when_nudged(
+        self: Arc<Self>,
+        mut nudged: mpsc::UnboundedReceiver<Arc<Controlled>>,
+    ) {
+        while let Some(deployment) = nudged.recv().await {
+            deployment.nudged.store(false, Ordering::Release);
+            if self.drain.is_cancelled() {
+                return;
+            }
+            let control = self.clone();
+            tokio::spawn(async move { control.pass(&deployment).await });
+        }
+    }
+
+    async fn tick(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                () = self.clock.sleep(TICK) => {}
+                () = self.drain.cancelled() => return,
+            }
+            self.last_tick.store(self.clock.now().nanos(), Ordering::Release);
+            for deployment in self.all() {
+                if !self.rests(&deployment) {
+                    self.nudge(&deployment);
+                }
+            }
+        }
+    }
+
+    /// Time since the loops last ticked.
+    pub fn tick_age(&self) -> Duration {
+        let last = Moment::from_nanos(self.last_tick.load(Ordering::Acquire));
+        self.clock.now().since(last)
+    }
+
+    /// Whether new work may be taken, as far as memory tells.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded.load(Ordering::Acquire) && !self.drain.is_cancelled()
+    }
+}

@@ -1,0 +1,189 @@
+//! One deployment under control: its row, its instances, what is asked for.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use thermocline_policy::{Moment, Spec, Tier, TierMap};
+use thermocline_store::DeploymentRow;
+use thermocline_table::{Backend, Deployment, StartFailed};
+use tokio::sync::watch;
+
+use crate::back_off::BackOff;
+use crate::instance::Instance;
+
+/// One deployment under control.
+pub(crate) struct Controlled {
+    /// What the request plane sees of it.
+    pub(crate) live: Arc<Deployment>,
+    /// Held by the one pass at a time.
+    pub(crate) passing: tokio::sync::Mutex<()>,
+    /// Whether a pass is already asked for.
+    pub(crate) nudged: AtomicBool,
+    state: Mutex<State>,
+    version: watch::Sender<u64>,
+}
+
+struct State {
+    row: DeploymentRow,
+    instances: BTreeMap<String, Arc<Instance>>,
+    requested: TierMap<u32>,
+    back_offs: TierMap<Option<BackOff>>,
+    dedicated: Option<Arc<Backend>>,
+    last_error: Option<String>,
+}
+
+impl Controlled {
+    pub(crate) fn new(live: Arc<Deployment>, row: DeploymentRow) -> Self {
+        Controlled {
+            live,
+            passing: tokio::sync::Mutex::new(()),
+            nudged: AtomicBool::new(false),
+            state: Mutex::new(State {
+                row,
+                instances: BTreeMap::new(),
+                requested: TierMap::default(),
+                back_offs: TierMap::default(),
+                dedicated: None,
+                last_error: None,
+            }),
+            version: watch::Sender::new(0),
+        }
+    }
+
+    /// Its row as last written.
+    pub(crate) fn row(&self) -> DeploymentRow {
+        self.state().row.clone()
+    }
+
+    /// Takes over a row just written; a new generation forgets old failures.
+    pub(crate) fn set_row(&self, row: DeploymentRow) {
+        let mut state = self.state();
+        if state.row.generation != row.generation {
+            state.back_offs = TierMap::default();
+        }
+        state.row = row;
+    }
+
+    /// Notes the tier that is written down.
+    pub(crate) fn set_saved_tier(&self, tier: Option<Tier>) {
+        self.state().row.tier = tier;
+    }
+
+    /// The specification in force.
+    pub(crate) fn with_spec<T>(&self, read: impl FnOnce(&Spec) -> T) -> T {
+        read(&self.live.config.load().spec)
+    }
+
+    /// Its instances, oldest first.
+    pub(crate) fn instances(&self) -> Vec<Arc<Instance>> {
+        self.state().instances.values().cloned().collect()
+    }
+
+    pub(crate) fn add_instance(&self, instance: Arc<Instance>) {
+        self.state().instances.insert(instance.id.clone(), instance);
+        self.bump();
+    }
+
+    pub(crate) fn remove_instance(&self, id: &str) {
+        self.state().instances.remove(id);
+        self.bump();
+    }
+
+    /// Whether nothing is there and nothing is asked for: a pass has nothing to do.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let state = self.state();
+        state.instances.is_empty()
+            && Tier::ALL.into_iter().all(|tier| {
+                state.requested[tier] == 0 && state.back_offs[tier].is_none()
+            })
+            && !state.row.deleting
+    }
+
+    /// Asks for `tier` until the guard is dropped.
+    pub(crate) fn request(self: &Arc<Self>, tier: Tier) -> Requested {
+        self.state().requested[tier] += 1;
+        Requested(self.clone(), tier)
+    }
+
+    pub(crate) fn is_requested(&self, tier: Tier) -> bool {
+        self.state().requested[tier] > 0
+    }
+
+    /// Notes a failed start.
+    pub(crate) fn start_failed(&self, tier: Tier, error: StartFailed, now: Moment) {
+        let mut state = self.state();
+        state.back_offs[tier] = Some(BackOff::after(state.back_offs[tier].as_ref(), error, now));
+        drop(state);
+        self.bump();
+    }
+
+    /// Notes a start that succeeded.
+    pub(crate) fn started(&self, tier: Tier) {
+        self.state().back_offs[tier] = None;
+        self.bump();
+    }
+
+    /// Why `tier` is not to be started at `now`.
+    pub(crate) fn backing_off(&self, tier: Tier, now: Moment) -> Option<StartFailed> {
+        let state = self.state();
+        let back_off = state.back_offs[tier].as_ref().filter(|b| b.until > now)?;
+        Some(back_off.refusal(now))
+    }
+
+    /// The last start's error of any tier, also after its back-off.
+    pub(crate) fn last_failure(&self) -> Option<StartFailed> {
+        let state = self.state();
+        let failures = state.back_offs.iter().filter_map(|(_, b)| b.as_ref());
+        failures.max_by_key(|b| b.until).map(|b| b.error.clone())
+    }
+
+    /// The backend of the user's own instance.
+    pub(crate) fn dedicated(&self) -> Option<Arc<Backend>> {
+        self.state().dedicated.clone()
+    }
+
+    pub(crate) fn set_dedicated(&self, backend: Option<Arc<Backend>>) {
+        self.state().dedicated = backend;
+    }
+
+    /// What keeps it from being torn down.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        self.state().last_error.clone()
+    }
+
+    pub(crate) fn set_last_error(&self, error: Option<String>) {
+        self.state().last_error = error;
+    }
+
+    /// Tells those who watch that something changed.
+    pub(crate) fn bump(&self) {
+        self.version.send_modify(|version| *version += 1);
+    }
+
+    /// Watches for changes from now on.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        let mut receiver = self.version.subscribe();
+        receiver.mark_unchanged();
+        receiver
+    }
+
+    /// Whether the caller is the first to ask for a pass.
+    pub(crate) fn nudge(&self) -> bool {
+        !self.nudged.swap(true, Ordering::AcqRel)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// A tier that is asked for; no more once dropped.
+pub(crate) struct Requested(Arc<Controlled>, Tier);
+
+impl Drop for Requested {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.requested[self.1] -= 1;
+    }
+}

@@ -1,0 +1,115 @@
+//! One instance and the task that drives it from intent to confirmed absence.
+
+mod advance;
+mod create;
+mod drive;
+mod serve;
+mod start;
+mod stop;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use thermocline_policy::{InstanceState, Moment, NanoUsd, Tier};
+use thermocline_provider::{Address, InstanceRequest};
+use thermocline_store::InstanceRow;
+use thermocline_table::Backend;
+use tokio::sync::Notify;
+
+use crate::provider::Registered;
+
+/// One running thing that we caused to exist, or are about to.
+pub(crate) struct Instance {
+    /// Our id, which the provider knows as its key.
+    pub(crate) id: String,
+    pub(crate) tier: Tier,
+    pub(crate) slot: u32,
+    pub(crate) fingerprint: String,
+    pub(crate) provider: Arc<Registered>,
+    pub(crate) request: InstanceRequest,
+    /// When this process began to drive it.
+    pub(crate) since: Moment,
+    /// Wakes its driver.
+    pub(crate) nudge: Notify,
+    /// One write at a time.
+    writing: tokio::sync::Mutex<()>,
+    known: Mutex<Known>,
+}
+
+struct Known {
+    row: InstanceRow,
+    backend: Option<Arc<Backend>>,
+    /// Complete lists in a row that lacked it.
+    missing: u32,
+}
+
+impl Instance {
+    pub(crate) fn new(
+        row: InstanceRow,
+        provider: Arc<Registered>,
+        request: InstanceRequest,
+        since: Moment,
+    ) -> Self {
+        Instance {
+            id: row.id.clone(),
+            tier: row.tier,
+            slot: row.slot,
+            fingerprint: row.fingerprint.clone(),
+            provider,
+            request,
+            since,
+            nudge: Notify::new(),
+            writing: tokio::sync::Mutex::new(()),
+            known: Mutex::new(Known {
+                row,
+                backend: None,
+                missing: 0,
+            }),
+        }
+    }
+
+    /// Where it stands.
+    pub(crate) fn state(&self) -> InstanceState {
+        self.known().row.state.clone()
+    }
+
+    /// Its row as last written.
+    pub(crate) fn row(&self) -> InstanceRow {
+        self.known().row.clone()
+    }
+
+    /// Where it is reached, once known.
+    pub(crate) fn address(&self) -> Option<Address> {
+        let known = self.known();
+        serde_json::from_str(known.row.address.as_deref()?).ok()
+    }
+
+    /// What the router sends to, once ready.
+    pub(crate) fn backend(&self) -> Option<Arc<Backend>> {
+        self.known().backend.clone()
+    }
+
+    pub(crate) fn set_backend(&self, backend: Backend) {
+        self.known().backend = Some(Arc::new(backend));
+    }
+
+    /// What it costs while it exists.
+    pub(crate) fn usd_per_hour(&self) -> Option<NanoUsd> {
+        self.known().row.usd_per_hour
+    }
+
+    /// Counts a complete list that lacked it; how many in a row.
+    pub(crate) fn missed(&self) -> u32 {
+        let mut known = self.known();
+        known.missing += 1;
+        known.missing
+    }
+
+    /// Notes that a list had it.
+    pub(crate) fn seen(&self) {
+        self.known().missing = 0;
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}

@@ -1,0 +1,115 @@
+use std::sync::Arc;
+
+use serde_json::json;
+use thermocline_policy::{HostHeader, InstanceEvent, InstanceState};
+use thermocline_store::InstanceChanges;
+
+use super::Instance;
+use crate::capacity::backend;
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+
+impl ControlPlane {
+    /// Moves an instance on: written down first, then in force. False when it
+    /// could not be written; whoever asked will ask again.
+    pub(crate) async fn advance(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        event: InstanceEvent,
+        changes: InstanceChanges,
+    ) -> bool {
+        let _one = instance.writing.lock().await;
+        let row = instance.row();
+        let state = match row.state.clone().after(event) {
+            Ok(state) => state,
+            Err(error) => {
+                tracing::error!(instance = instance.id, %error, "an impossible event");
+                return false;
+            }
+        };
+        let now = self.clock.wall_micros();
+        let written = self
+            .store
+            .advance(&instance.id, row.epoch, &state, changes.clone(), now)
+            .await;
+        let epoch = match written {
+            Ok(Some(epoch)) => epoch,
+            Ok(None) => {
+                tracing::error!(instance = instance.id, "another writer has moved it on");
+                return false;
+            }
+            Err(error) => {
+                tracing::warn!(instance = instance.id, %error, "a step could not be written down");
+                return false;
+            }
+        };
+        let moved = row.state.as_str() != state.as_str();
+        instance.apply(state.clone(), epoch, changes, now);
+        if state.is_ready() && instance.backend().is_none() {
+            self.restore_backend(deployment, instance);
+        }
+        self.publish(deployment);
+        deployment.bump();
+        instance.nudge.notify_one();
+        if moved {
+            let text = format!("{} instance is {}", instance.tier, state.as_str());
+            self.tell_instance(deployment, instance, state.as_str(), &text);
+        }
+        true
+    }
+
+    /// Makes the backend of an instance that has an address.
+    pub(crate) fn restore_backend(&self, deployment: &Controlled, instance: &Instance) {
+        let Some(address) = instance.address() else {
+            return;
+        };
+        let by_default = match instance.provider.kind {
+            "runpod" | "vast" => HostHeader::Address,
+            _ => HostHeader::Keep,
+        };
+        let host = deployment.with_spec(|spec| spec.host_header(instance.tier));
+        if let Some(backend) = backend(instance, &address, host.unwrap_or(by_default)) {
+            instance.set_backend(backend);
+        }
+    }
+
+    /// Tells what happened to an instance.
+    pub(crate) fn tell_instance(
+        &self,
+        deployment: &Controlled,
+        instance: &Instance,
+        what: &str,
+        text: &str,
+    ) {
+        let row = instance.row();
+        let body = json!({
+            "instance": instance.id,
+            "provider": instance.provider.name,
+            "tier": instance.tier,
+            "reason": row.detail,
+        });
+        let kind = format!("instance.{what}");
+        self.events.tell(&kind, Some(&deployment.live.name), text, body);
+    }
+}
+
+impl Instance {
+    fn apply(&self, state: InstanceState, epoch: i64, changes: InstanceChanges, now: i64) {
+        let mut known = self.known();
+        if known.row.state.as_str() != state.as_str() {
+            known.row.changed_at = now;
+        }
+        known.row.state = state;
+        known.row.epoch = epoch;
+        if let Some(address) = changes.address {
+            known.row.address = Some(address);
+        }
+        if let Some(price) = changes.usd_per_hour {
+            known.row.usd_per_hour = Some(price);
+        }
+        if let Some(detail) = changes.detail {
+            known.row.detail = detail;
+        }
+    }
+}

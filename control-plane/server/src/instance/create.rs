@@ -1,0 +1,97 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use thermocline_policy::{InstanceEvent, NanoUsd};
+use thermocline_provider::ProviderInstance;
+use thermocline_store::InstanceChanges;
+use thermocline_table::StartFailed;
+
+use super::Instance;
+use super::drive::refused;
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+impl ControlPlane {
+    /// Makes the provider create it. After an answer that says nothing about
+    /// existence the same call with the same key is the way to look, since
+    /// create is idempotent on the key.
+    pub(super) async fn make_exist(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+    ) {
+        let patience = deployment.with_spec(|spec| spec.health.start_timeout);
+        let deadline = instance.since + patience;
+        let mut pause = FIRST_PAUSE;
+        while instance.state().is_starting() && !self.drain.is_cancelled() {
+            let adapter = &instance.provider.adapter;
+            let result = adapter.create(&instance.id, &instance.request).await;
+            instance.provider.note(&result, self.clock.now());
+            let error = match result {
+                Ok(created) => return self.created(deployment, instance, created).await,
+                Err(error) => error,
+            };
+            if error.before_effect() {
+                self.give_up(deployment, instance, refused(&error)).await;
+                return self.never_made(deployment, instance).await;
+            }
+            tracing::warn!(instance = instance.id, %error, "a create was not answered");
+            if self.clock.now() >= deadline {
+                let failed = StartFailed {
+                    code: "unavailable",
+                    detail: "the provider did not answer in time".to_owned(),
+                    retry_after: Duration::ZERO,
+                };
+                return self.give_up(deployment, instance, failed).await;
+            }
+            self.pause(instance, pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn created(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        created: ProviderInstance,
+    ) {
+        let event = InstanceEvent::Created {
+            provider_id: created.id,
+        };
+        let changes = InstanceChanges {
+            usd_per_hour: created.usd_per_hour.map(NanoUsd::from_usd),
+            ..InstanceChanges::default()
+        };
+        if !self.advance(deployment, instance, event, changes).await {
+            // The id is asked for again: create returns what is there.
+            self.pause(instance, Duration::from_secs(1)).await;
+        }
+    }
+
+    /// The provider said for certain that nothing was made.
+    async fn never_made(self: &Arc<Self>, deployment: &Arc<Controlled>, instance: &Arc<Instance>) {
+        if instance.state().provider_id().is_none() {
+            self.confirmed_absent(deployment, instance).await;
+        }
+    }
+
+    /// Its absence is confirmed: the row goes, and with it the place it held.
+    pub(super) async fn confirmed_absent(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+    ) {
+        let event = InstanceEvent::AbsenceConfirmed;
+        if !self.advance(deployment, instance, event, InstanceChanges::default()).await {
+            return self.pause(instance, Duration::from_secs(1)).await;
+        }
+        let epoch = instance.row().epoch;
+        if let Err(error) = self.store.forget_instance(&instance.id, epoch).await {
+            // A row that says gone is left out at the next start.
+            tracing::warn!(instance = instance.id, %error, "a row could not be dropped");
+        }
+    }
+}

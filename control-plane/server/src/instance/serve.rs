@@ -1,0 +1,87 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use thermocline_policy::{InstanceEvent, InstanceState};
+use thermocline_store::InstanceChanges;
+
+use super::Instance;
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+
+/// How often a draining instance without a backend's news is looked at.
+const DRAIN_LOOK: Duration = Duration::from_millis(250);
+
+impl ControlPlane {
+    /// Watches over an instance that serves or drains, until it does neither.
+    pub(super) async fn watch_over(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+    ) {
+        let mut failures = 0;
+        loop {
+            if self.drain.is_cancelled() {
+                return;
+            }
+            match instance.state() {
+                InstanceState::Ready { .. } => {}
+                InstanceState::Draining { .. } => {
+                    self.look_at_drain(deployment, instance).await;
+                    continue;
+                }
+                _ => return,
+            }
+            let live = deployment.with_spec(|spec| spec.health.live.clone());
+            let Some(live) = live else {
+                self.pause(instance, Duration::from_secs(3600)).await;
+                continue;
+            };
+            self.pause(instance, live.interval).await;
+            let Some(address) = instance.address() else {
+                continue;
+            };
+            failures = match self.probe.is_alive(&address, &live).await {
+                true => 0,
+                false => failures + 1,
+            };
+            if failures >= live.failures {
+                return self.lost(deployment, instance, "it failed its liveness checks").await;
+            }
+        }
+    }
+
+    /// A drain ends in a pass; this only sees to it that one comes when the
+    /// last request has ended.
+    async fn look_at_drain(&self, deployment: &Arc<Controlled>, instance: &Instance) {
+        let ended = deployment.live.changed.notified();
+        if instance.backend().is_none_or(|backend| backend.in_flight() == 0) {
+            self.nudge(deployment);
+            self.pause(instance, DRAIN_LOOK).await;
+            return;
+        }
+        tokio::select! {
+            () = ended => {}
+            () = instance.nudge.notified() => {}
+            () = self.drain.cancelled() => {}
+        }
+    }
+
+    /// An instance that served does so no more: no work for it, and a
+    /// successor where one is wanted.
+    pub(crate) async fn lost(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        why: &str,
+    ) {
+        let changes = InstanceChanges {
+            detail: Some(why.to_owned()),
+            ..InstanceChanges::default()
+        };
+        if self.advance(deployment, instance, InstanceEvent::Stop, changes).await {
+            let text = format!("{} instance was lost: {why}", instance.tier);
+            self.tell_instance(deployment, instance, "lost", &text);
+            self.nudge(deployment);
+        }
+    }
+}

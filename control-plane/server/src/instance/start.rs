@@ -1,0 +1,147 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use thermocline_policy::{InstanceEvent, Moment, NanoUsd};
+use thermocline_provider::{Address, ProviderInstance, ProviderState};
+use thermocline_store::InstanceChanges;
+use thermocline_table::StartFailed;
+
+use super::Instance;
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+use crate::probe::Readiness;
+
+/// How often the provider is asked while an instance starts.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+const FIRST_ASK: Duration = Duration::from_millis(100);
+/// Answers of "unknown" in a row after which a young instance is believed to be gone.
+const MOST_UNKNOWN: u32 = 5;
+
+/// What is known of a start in progress.
+#[derive(Default)]
+struct Progress {
+    address: Option<(Address, Option<f64>)>,
+    passes: u32,
+    unknown: u32,
+    next_ask: Moment,
+    asks: u32,
+}
+
+impl ControlPlane {
+    /// Waits until it is ready, has failed, or its time is over.
+    pub(super) async fn await_ready(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        provider_id: &str,
+    ) {
+        let health = deployment.with_spec(|spec| spec.health.clone());
+        let deadline = instance.since + health.start_timeout;
+        let mut progress = Progress::default();
+        while instance.state().is_starting() && !self.drain.is_cancelled() {
+            if self.clock.now() >= deadline {
+                let detail = "it was not ready in time".to_owned();
+                return self.give_up(deployment, instance, failed("start_timeout", detail)).await;
+            }
+            if let Some(error) = self.ask(instance, provider_id, &mut progress).await {
+                return self.give_up(deployment, instance, error).await;
+            }
+            if let Some((address, price)) = progress.address.clone() {
+                progress.passes = match self.probe.readiness(&address, &health.ready).await {
+                    Readiness::Ready => progress.passes + 1,
+                    Readiness::Initializing | Readiness::NotReady => 0,
+                };
+                if progress.passes >= health.ready.successes {
+                    return self.became_ready(deployment, instance, &address, price).await;
+                }
+            }
+            let wait = match progress.address {
+                Some(_) => health.ready.interval,
+                None => self.clock.now().until(progress.next_ask),
+            };
+            self.pause(instance, wait.min(self.clock.now().until(deadline))).await;
+        }
+    }
+
+    /// Asks the provider where the instance stands, when it is time to.
+    async fn ask(
+        &self,
+        instance: &Instance,
+        provider_id: &str,
+        progress: &mut Progress,
+    ) -> Option<StartFailed> {
+        let now = self.clock.now();
+        if now < progress.next_ask {
+            return None;
+        }
+        let result = instance.provider.adapter.get(provider_id).await;
+        instance.provider.note(&result, self.clock.now());
+        progress.asks += 1;
+        let pause = (FIRST_ASK * progress.asks).min(ASK_EVERY);
+        progress.next_ask = self.clock.now() + pause;
+        match result {
+            Err(error) => tracing::debug!(instance = instance.id, %error, "no news of a start"),
+            Ok(None) => {
+                progress.unknown += 1;
+                if progress.unknown >= MOST_UNKNOWN {
+                    return Some(failed("start_failed", "it vanished while it started".to_owned()));
+                }
+            }
+            Ok(Some(seen)) => {
+                progress.unknown = 0;
+                return progress.learn(seen);
+            }
+        }
+        None
+    }
+
+    async fn became_ready(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        address: &Address,
+        price: Option<f64>,
+    ) {
+        let changes = InstanceChanges {
+            address: serde_json::to_string(address).ok(),
+            usd_per_hour: price.map(NanoUsd::from_usd),
+            detail: None,
+        };
+        // The idle clock starts at "ready" (or at the last response, if later).
+        deployment.live.traffic[instance.tier].touch(self.clock.now());
+        if self.advance(deployment, instance, InstanceEvent::BecameReady, changes).await {
+            deployment.started(instance.tier);
+            self.publish(deployment);
+            self.nudge(deployment);
+        } else {
+            self.pause(instance, ASK_EVERY).await;
+        }
+    }
+}
+
+impl Progress {
+    fn learn(&mut self, seen: ProviderInstance) -> Option<StartFailed> {
+        match seen.state {
+            ProviderState::Starting => self.address = None,
+            ProviderState::Ready => {
+                self.address = seen.address.map(|address| (address, seen.usd_per_hour));
+            }
+            ProviderState::Failed | ProviderState::Stopping | ProviderState::Gone => {
+                let detail = match seen.detail.is_empty() {
+                    true => "it ended while it started".to_owned(),
+                    false => seen.detail,
+                };
+                return Some(failed("start_failed", detail));
+            }
+        }
+        None
+    }
+}
+
+fn failed(code: &'static str, detail: String) -> StartFailed {
+    StartFailed {
+        code,
+        detail,
+        retry_after: Duration::ZERO,
+    }
+}

@@ -1,0 +1,94 @@
+//! What is asked of a provider to start an instance of a specification.
+
+use sha2::{Digest, Sha256};
+use thermocline_policy::{EnvValue, Spec, Tier};
+use thermocline_provider::InstanceRequest;
+
+use crate::provider::name_for;
+
+const MIB: u64 = 1 << 20;
+
+/// The request for `tier`; the owner is filled in when it is sent.
+pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
+    let serverless = spec.tiers.serverless.as_ref();
+    InstanceRequest {
+        owner: owner.to_owned(),
+        deployment: spec.name.clone(),
+        tier,
+        offer: None,
+        image: spec.image.clone().unwrap_or_default(),
+        command: spec.command.clone(),
+        args: spec.args.clone(),
+        env: spec.env.iter().filter_map(plain).collect(),
+        port: spec.port,
+        vram_mib: spec.resources.vram.div_ceil(MIB),
+        gpus: spec.resources.gpus,
+        ready_path: spec.health.ready.path.clone(),
+        idle_timeout_s: spec.idle_timeout(tier).map_or(0, |d| d.as_secs()),
+        max_workers: serverless.map_or(0, |t| t.max_workers),
+        queue_delay_s: serverless.map_or(0, |t| t.queue_delay.as_secs()),
+        cpus: spec.resources.cpus,
+        memory_mib: spec.resources.memory.div_ceil(MIB),
+        host_port: spec.tiers.local.as_ref().filter(|_| tier == Tier::Local).and_then(|t| t.host_port),
+    }
+}
+
+fn plain((key, value): (&String, &EnvValue)) -> Option<(String, String)> {
+    match value {
+        EnvValue::Plain(text) => Some((key.clone(), text.clone())),
+        EnvValue::Secret(_) => None,
+    }
+}
+
+/// What an instance of `tier` is started from, as one text: equal exactly when
+/// an instance need not be replaced.
+pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
+    let provider = name_for(spec, tier).unwrap_or_default();
+    let mut request = request(spec, tier, "");
+    if tier != Tier::Serverless {
+        // We stop idle instances ourselves: a new timeout replaces nothing.
+        request.idle_timeout_s = 0;
+    }
+    let gpus = match tier {
+        Tier::Serverless => spec.tiers.serverless.as_ref().map(|t| t.gpu.join(",")),
+        Tier::Pod => spec.tiers.pod.as_ref().map(|t| t.gpu.join(",")),
+        Tier::Dedicated | Tier::Local => None,
+    };
+    let text = serde_json::json!([provider, gpus, request]).to_string();
+    Sha256::digest(text.as_bytes())[..12].iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use thermocline_policy::PodTier;
+
+    use super::*;
+
+    fn spec() -> Spec {
+        let mut spec = Spec::named("m");
+        spec.image = Some("i:1".into());
+        spec.tiers.pod = Some(PodTier {
+            provider: "toy".into(),
+            gpu: vec![],
+            min_instances: 0,
+            max_instances: 1,
+            idle_timeout: Duration::from_secs(600),
+            host: None,
+        });
+        spec
+    }
+
+    #[test]
+    fn b37_only_what_an_instance_is_made_of_replaces_it() {
+        let before = fingerprint(&spec(), Tier::Pod);
+        let mut thresholds = spec();
+        thresholds.policy.promote_rps = Some(3.0);
+        thresholds.tiers.pod.as_mut().unwrap().idle_timeout = Duration::from_secs(60);
+        assert_eq!(fingerprint(&thresholds, Tier::Pod), before);
+        let mut image = spec();
+        image.image = Some("i:2".into());
+        assert_ne!(fingerprint(&image, Tier::Pod), before);
+    }
+}

@@ -1,0 +1,192 @@
+//! Prometheus metrics, read from what exists: a deployment that is gone leaves
+//! no series behind, and no label comes from a client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use thermocline_policy::Tier;
+use thermocline_table::{Deployment, Histogram};
+
+use crate::control::ControlPlane;
+
+/// The text of `/metrics` (OpenMetrics 1.0).
+pub(crate) fn render(control: &Arc<ControlPlane>) -> String {
+    let mut registry = Registry::with_prefix("thermocline");
+    registry.register_collector(Box::new(View(control.clone())));
+    let mut text = String::new();
+    if encode(&mut text, &registry).is_err() {
+        tracing::error!("the metrics could not be written");
+    }
+    text
+}
+
+struct View(Arc<ControlPlane>);
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("View")
+    }
+}
+
+type Live = Vec<Arc<Deployment>>;
+
+impl Collector for View {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let live: Live = self.0.all().into_iter().map(|d| d.live.clone()).collect();
+        requests(&mut encoder, &live)?;
+        histograms(&mut encoder, &live)?;
+        self.gauges(&mut encoder, &live)?;
+        transitions(&mut encoder, &live)?;
+        self.instances(&mut encoder)?;
+        let mut orphans = encoder.encode_descriptor(
+            "orphans",
+            "Instances found that nobody intended",
+            None,
+            MetricType::Counter,
+        )?;
+        let found = self.0.orphans.load(Ordering::Relaxed);
+        orphans
+            .encode_family(&[("action", "deleted")])?
+            .encode_counter::<NoLabelSet, _, u64>(&found, None)
+    }
+}
+
+fn requests(encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), fmt::Error> {
+    let help = "Requests by how they were served and ended";
+    let mut family = encoder.encode_descriptor("requests", help, None, MetricType::Counter)?;
+    for deployment in live {
+        for (tier, start, outcome, n) in deployment.tally.requests() {
+            family
+                .encode_family(&[
+                    ("deployment", &*deployment.name),
+                    ("tier", tier.as_str()),
+                    ("start", start.as_str()),
+                    ("outcome", outcome.as_str()),
+                ])?
+                .encode_counter::<NoLabelSet, _, u64>(&n, None)?;
+        }
+    }
+    let help = "Clients that left before the end";
+    let mut family =
+        encoder.encode_descriptor("client_disconnects", help, None, MetricType::Counter)?;
+    for deployment in live {
+        family
+            .encode_family(&[("deployment", &*deployment.name)])?
+            .encode_counter::<NoLabelSet, _, u64>(&deployment.tally.disconnects(), None)?;
+    }
+    Ok(())
+}
+
+fn histograms(encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), fmt::Error> {
+    type Pick = fn(&Deployment) -> &Histogram;
+    let all: [(&str, &str, Pick); 4] = [
+        ("request_duration_seconds", "From arrival to the last byte", |d| &d.tally.duration),
+        ("queue_duration_seconds", "From arrival until sent to a backend", |d| &d.tally.queue),
+        ("inference_duration_seconds", "From there to the last byte", |d| &d.tally.inference),
+        ("cold_start_seconds", "From the wish for a backend until ready", |d| &d.tally.cold_start),
+    ];
+    for (name, help, pick) in all {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for deployment in live {
+            let histogram = pick(deployment);
+            let bounds = Histogram::BOUNDS.into_iter().chain([f64::MAX]);
+            let buckets: Vec<(f64, u64)> = bounds.zip(histogram.counts()).collect();
+            let count = buckets.iter().map(|(_, n)| n).sum();
+            family
+                .encode_family(&[("deployment", &*deployment.name)])?
+                .encode_histogram::<NoLabelSet>(histogram.sum(), count, &buckets, None)?;
+        }
+    }
+    Ok(())
+}
+
+fn transitions(encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), fmt::Error> {
+    let help = "Changes of tier";
+    let mut family =
+        encoder.encode_descriptor("tier_transitions", help, None, MetricType::Counter)?;
+    for deployment in live {
+        for (from, to, reason, n) in deployment.tally.transitions() {
+            family
+                .encode_family(&[
+                    ("deployment", &*deployment.name),
+                    ("from", from.as_str()),
+                    ("to", to.as_str()),
+                    ("reason", reason.as_str()),
+                ])?
+                .encode_counter::<NoLabelSet, _, u64>(&n, None)?;
+        }
+    }
+    let mut family =
+        encoder.encode_descriptor("cold_starts", "Starts by result", None, MetricType::Counter)?;
+    for deployment in live {
+        for (tier, ok, n) in deployment.tally.cold_starts() {
+            family
+                .encode_family(&[
+                    ("deployment", &*deployment.name),
+                    ("tier", tier.as_str()),
+                    ("result", if ok { "ok" } else { "failed" }),
+                ])?
+                .encode_counter::<NoLabelSet, _, u64>(&n, None)?;
+        }
+    }
+    Ok(())
+}
+
+impl View {
+    fn gauges(&self, encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), fmt::Error> {
+        let now = self.0.clock.now();
+        type Read<'r> = &'r dyn Fn(&Deployment) -> f64;
+        let gauges: [(&str, &str, Read<'_>); 3] = [
+            ("rps", "Arrivals a second over the window", &|d| d.observe(now).rps),
+            ("in_flight", "Requests that backends have in hand", &|d| d.in_flight().into()),
+            ("waiting", "Requests that wait for a place or a start", &|d| d.waiting().into()),
+        ];
+        for (name, help, read) in gauges {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for deployment in live {
+                family
+                    .encode_family(&[("deployment", &*deployment.name)])?
+                    .encode_gauge(&read(deployment))?;
+            }
+        }
+        let help = "1 for the tier in force";
+        let mut family = encoder.encode_descriptor("tier", help, None, MetricType::Gauge)?;
+        for deployment in live {
+            let Some(current) = deployment.current() else {
+                continue;
+            };
+            for tier in Tier::ALL {
+                family
+                    .encode_family(&[("deployment", &*deployment.name), ("tier", tier.as_str())])?
+                    .encode_gauge(&i64::from(tier == current))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn instances(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut counts = std::collections::BTreeMap::new();
+        for instance in self.0.index().values() {
+            let key = (instance.provider.name.clone(), instance.tier, instance.state().as_str());
+            *counts.entry(key).or_insert(0i64) += 1;
+        }
+        let help = "Instances by where they stand";
+        let mut family = encoder.encode_descriptor("instances", help, None, MetricType::Gauge)?;
+        for ((provider, tier, state), n) in counts {
+            family
+                .encode_family(&[
+                    ("provider", provider.as_str()),
+                    ("tier", tier.as_str()),
+                    ("state", state),
+                ])?
+                .encode_gauge(&n)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! One look at one deployment: decide, scale, plan, apply.
+
+use std::sync::Arc;
+
+use thermocline_policy::{
+    Action, InstanceEvent, Moment, Observed, Tier, TierLoad, TierMap, Wanted, plan, scale,
+};
+use thermocline_store::{InstanceChanges, NewInstance, StoreError};
+use thermocline_table::StartFailed;
+use ulid::Ulid;
+
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+use crate::instance::Instance;
+use crate::launch::{fingerprint, request};
+use crate::provider::name_for;
+
+impl ControlPlane {
+    /// Whether a pass over it would find nothing to do.
+    pub(crate) fn rests(&self, deployment: &Controlled) -> bool {
+        deployment.is_at_rest()
+            && deployment.with_spec(|spec| {
+                spec.tiers.local.is_none() && spec.min_instances(Tier::Pod) == 0
+            })
+            && deployment.live.current() == deployment.row().tier
+    }
+
+    /// Brings `deployment` a step nearer to what is wanted. Idempotent; one at a time.
+    pub(crate) async fn pass(self: &Arc<Self>, deployment: &Arc<Controlled>) {
+        let _one = deployment.passing.lock().await;
+        let now = self.clock.now();
+        self.decide_again(deployment, now);
+        self.save_tier(deployment).await;
+        let config = deployment.live.config.load_full();
+        let at_rest = config.stopped || config.deleting;
+        let loads = self.loads(deployment, now);
+        let members = config.spec.concurrency.instances();
+        let desired = scale(&loads, deployment.live.current(), at_rest, members);
+        for tier in Tier::CREATED {
+            let max = config.spec.max_instances(tier).unwrap_or(0);
+            let wanted = Wanted { count: desired[tier], max };
+            let mark = fingerprint(&config.spec, tier);
+            for action in plan(wanted, &observed(deployment, tier, &mark)) {
+                self.apply(deployment, tier, action, &mark, now).await;
+            }
+        }
+        self.publish(deployment);
+        if config.deleting && deployment.instances().is_empty() {
+            self.forget(deployment).await;
+        }
+    }
+
+    /// What no request asks for now may still change: a rate that has fallen.
+    fn decide_again(self: &Arc<Self>, deployment: &Arc<Controlled>, now: Moment) {
+        let live = &deployment.live;
+        let config = live.config.load();
+        if live.current().is_none() || config.stopped || config.deleting {
+            return;
+        }
+        let decision = live.decide(now);
+        if let Some(transition) = live.commit(&decision, now) {
+            self.note_transition(live, transition, now);
+        }
+    }
+
+    async fn save_tier(&self, deployment: &Controlled) {
+        let tier = deployment.live.current();
+        if tier == deployment.row().tier {
+            return;
+        }
+        match self.store.set_tier(&deployment.live.name, tier).await {
+            Ok(()) => deployment.set_saved_tier(tier),
+            Err(error) => tracing::warn!(%error, "a tier could not be written down"),
+        }
+    }
+
+    fn loads(&self, deployment: &Controlled, now: Moment) -> TierMap<Option<TierLoad>> {
+        let instances = deployment.instances();
+        let live = &deployment.live;
+        let waiting = live.waiting() > 0;
+        deployment.with_spec(|spec| {
+            TierMap::from_fn(|tier| {
+                let max = spec.max_instances(tier)?;
+                let count = |is: &dyn Fn(&Instance) -> bool| {
+                    instances.iter().filter(|i| i.tier == tier && is(i)).count() as u32
+                };
+                let traffic = &live.traffic[tier];
+                Some(TierLoad {
+                    live: count(&|i| i.state().is_starting() || i.state().is_ready()),
+                    ready: count(&|i| i.state().is_ready()),
+                    busy: traffic.in_flight() > 0 || (waiting && live.current() == Some(tier)),
+                    requested: deployment.is_requested(tier),
+                    idle_for: now.since(traffic.last_end()),
+                    idle_timeout: spec.idle_timeout(tier).unwrap_or_default(),
+                    min: spec.min_instances(tier),
+                    max,
+                })
+            })
+        })
+    }
+
+    async fn apply(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        tier: Tier,
+        action: Action,
+        mark: &str,
+        now: Moment,
+    ) {
+        let by_id = |id: &str| deployment.instances().into_iter().find(|i| i.id == id);
+        let (id, event) = match action {
+            Action::Start { slot } => return self.begin(deployment, tier, slot, mark, now).await,
+            Action::Drain { id } => (id, InstanceEvent::Drain),
+            Action::Revive { id } => (id, InstanceEvent::Revive),
+            Action::Stop { id } => (id, InstanceEvent::Stop),
+        };
+        if let Some(instance) = by_id(&id) {
+            self.advance(deployment, &instance, event, InstanceChanges::default()).await;
+        }
+    }
+
+    /// Writes the intent down, then starts to drive it.
+    async fn begin(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        tier: Tier,
+        slot: u32,
+        mark: &str,
+        now: Moment,
+    ) {
+        if deployment.backing_off(tier, now).is_some() {
+            return;
+        }
+        let config = deployment.live.config.load_full();
+        let name = name_for(&config.spec, tier).unwrap_or_default();
+        let Some(provider) = self.providers.get(name).cloned() else {
+            let detail = format!("there is no provider {name}");
+            return deployment.start_failed(tier, failure("no_provider", detail), now);
+        };
+        let id = Ulid::generate().to_string();
+        let need = config.spec.resources.vram;
+        if tier == Tier::Local && !self.memory.reserve(&id, need) {
+            let detail = "the GPU memory of this machine is taken".to_owned();
+            return deployment.start_failed(tier, failure("no_capacity", detail), now);
+        }
+        let intent = NewInstance {
+            id: id.clone(),
+            deployment: config.spec.name.clone(),
+            tier,
+            provider: name.to_owned(),
+            slot,
+            generation: config.generation,
+            fingerprint: mark.to_owned(),
+            usd_per_hour: None,
+        };
+        let row = match self.store.intend(&intent, self.clock.wall_micros()).await {
+            Ok(row) => row,
+            Err(error) => {
+                self.memory.release(&id);
+                if !matches!(error, StoreError::StartInProgress) {
+                    tracing::warn!(%error, "an intent could not be written down");
+                }
+                return;
+            }
+        };
+        let request = request(&config.spec, tier, &self.owner);
+        let instance = Arc::new(Instance::new(row, provider, request, now));
+        self.tell_instance(deployment, &instance, "intended", "a start is intended");
+        self.take_up(deployment, instance);
+    }
+
+    /// Takes over an instance of an earlier run.
+    pub(crate) fn adopt(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        row: thermocline_store::InstanceRow,
+    ) {
+        let now = self.clock.now();
+        let Some(provider) = self.providers.get(&row.provider).cloned() else {
+            tracing::error!(
+                instance = row.id,
+                provider = row.provider,
+                "an instance's provider is no longer configured: nothing is known of it"
+            );
+            return;
+        };
+        let request = deployment.with_spec(|spec| request(spec, row.tier, &self.owner));
+        if row.tier == Tier::Local {
+            self.memory.adopt(&row.id, request.vram_mib << 20);
+        }
+        deployment.live.traffic[row.tier].touch(now);
+        let instance = Arc::new(Instance::new(row, provider, request, now));
+        self.restore_backend(deployment, &instance);
+        self.take_up(deployment, instance);
+    }
+
+    fn take_up(self: &Arc<Self>, deployment: &Arc<Controlled>, instance: Arc<Instance>) {
+        self.index().insert(instance.id.clone(), instance.clone());
+        deployment.add_instance(instance.clone());
+        let (control, deployment) = (self.clone(), deployment.clone());
+        tokio::spawn(async move { control.drive(deployment, instance).await });
+    }
+
+    /// Forgets a deployment of which nothing exists any more.
+    async fn forget(&self, deployment: &Controlled) {
+        let name = deployment.live.name.to_string();
+        match self.store.forget_deployment(&name).await {
+            Ok(()) | Err(StoreError::NotFound(_)) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a deployment could not be forgotten");
+                return;
+            }
+        }
+        self.drop_deployment(&name);
+        let text = "nothing of it exists any more";
+        self.events.tell("deployment.deleted", Some(&name), text, serde_json::json!({}));
+        deployment.bump();
+    }
+}
+
+fn failure(code: &'static str, detail: String) -> StartFailed {
+    StartFailed {
+        code,
+        detail,
+        retry_after: std::time::Duration::ZERO,
+    }
+}
+
+fn observed(deployment: &Controlled, tier: Tier, mark: &str) -> Vec<Observed> {
+    deployment
+        .instances()
+        .iter()
+        .filter(|i| i.tier == tier)
+        .map(|i| Observed {
+            id: i.id.clone(),
+            slot: i.slot,
+            state: i.state(),
+            current: i.fingerprint == mark,
+            in_flight: i.backend().map_or(0, |b| b.in_flight()),
+        })
+        .collect()
+}

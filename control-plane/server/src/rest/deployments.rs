@@ -1,0 +1,151 @@
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use thermocline_wire::forced_from_json;
+
+use super::body::document;
+use super::{Control, Problem};
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+
+/// `?limit&cursor`.
+#[derive(Deserialize)]
+pub(super) struct Page {
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+const LARGEST_PAGE: usize = 1000;
+
+pub(super) async fn list(State(control): Control, Query(page): Query<Page>) -> Json<Value> {
+    let limit = page.limit.unwrap_or(LARGEST_PAGE).clamp(1, LARGEST_PAGE);
+    let after = page.cursor.unwrap_or_default();
+    let mut found = control.all().into_iter().filter(|d| *d.live.name > *after);
+    let items: Vec<Arc<Controlled>> = found.by_ref().take(limit).collect();
+    let more = found.next().is_some();
+    let next = items.last().filter(|_| more).map(|d| d.live.name.to_string());
+    let items: Vec<Value> = items.iter().map(|d| control.deployment_json(d)).collect();
+    Json(json!({ "items": items, "next": next }))
+}
+
+pub(super) async fn create(State(control): Control, request: Request) -> Result<Response, Problem> {
+    let document = document(request, &control.clock).await?;
+    let deployment = control.create(&document).await?;
+    Ok((StatusCode::CREATED, Json(control.deployment_json(&deployment))).into_response())
+}
+
+/// `{"items": [spec…], "dry_run": false}`: all or none.
+pub(super) async fn put_all(
+    State(control): Control,
+    request: Request,
+) -> Result<Json<Value>, Problem> {
+    let document = document(request, &control.clock).await?;
+    let Some(items) = document.get("items").and_then(Value::as_array) else {
+        return Err(Problem::new(400, "invalid", "items: must be a list of specifications"));
+    };
+    let dry_run = document.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
+    let edited = control.put_all(items, dry_run).await?;
+    let items: Vec<Value> = edited
+        .into_iter()
+        .map(|e| json!({ "name": e.name, "created": e.created, "changes": e.changes }))
+        .collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+pub(super) async fn read(
+    State(control): Control,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let deployment = find(&control, &name)?;
+    Ok(Json(control.deployment_json(&deployment)))
+}
+
+pub(super) async fn put(
+    State(control): Control,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let document = document(request, &control.clock).await?;
+    let (deployment, created) = control.put(&name, &document).await?;
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(control.deployment_json(&deployment))).into_response())
+}
+
+pub(super) async fn patch(
+    State(control): Control,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Json<Value>, Problem> {
+    let document = document(request, &control.clock).await?;
+    let deployment = control.patch(&name, &document).await?;
+    Ok(Json(control.deployment_json(&deployment)))
+}
+
+pub(super) async fn delete(
+    State(control): Control,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let deployment = control.delete(&name).await?;
+    Ok(accepted(&control, &deployment))
+}
+
+pub(super) async fn force(
+    State(control): Control,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Json<Value>, Problem> {
+    let document = document(request, &control.clock).await?;
+    let forced = forced_from_json(&document).map_err(Problem::invalid)?;
+    let deployment = control.force(&name, Some(forced)).await?;
+    Ok(Json(control.deployment_json(&deployment)))
+}
+
+pub(super) async fn unforce(
+    State(control): Control,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let deployment = control.force(&name, None).await?;
+    Ok(Json(control.deployment_json(&deployment)))
+}
+
+pub(super) async fn wake(
+    State(control): Control,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let deployment = control.set_stopped(&name, false).await?;
+    let live = deployment.live.clone();
+    let now = control.clock.now();
+    let decision = live.decide(now);
+    if let Some(transition) = live.commit(&decision, now) {
+        control.note_transition(&live, transition, now);
+    }
+    let waking = control.clone();
+    tokio::spawn(async move {
+        if let Err(error) = waking.wake(&live, decision.tier).await {
+            tracing::info!(deployment = %live.name, %error, "a wake did not succeed");
+        }
+    });
+    Ok(accepted(&control, &deployment))
+}
+
+pub(super) async fn sleep(
+    State(control): Control,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let deployment = control.set_stopped(&name, true).await?;
+    Ok(accepted(&control, &deployment))
+}
+
+pub(super) fn find(control: &ControlPlane, name: &str) -> Result<Arc<Controlled>, Problem> {
+    let missing = || Problem::new(404, "not_found", "no such deployment");
+    control.deployment(name).ok_or_else(missing)
+}
+
+fn accepted(control: &ControlPlane, deployment: &Controlled) -> Response {
+    (StatusCode::ACCEPTED, Json(control.deployment_json(deployment))).into_response()
+}

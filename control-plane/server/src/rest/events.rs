@@ -1,0 +1,66 @@
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use serde_json::{Value, json};
+use thermocline_store::EventRow;
+use thermocline_wire::rfc3339;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{Control, Problem};
+
+/// What a listener without a place to resume from gets first.
+const BACKLOG: i64 = 100;
+const LARGEST_BACKLOG: u32 = 10_000;
+
+/// The events since `Last-Event-ID`, then those that happen, until we drain.
+pub(super) async fn stream(
+    State(control): Control,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let live = control.events.listen();
+    let last = control.store.last_event_seq().await?;
+    let after = headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse().ok())
+        .unwrap_or((last - BACKLOG).max(0));
+    let backlog = control.store.events_after(after, LARGEST_BACKLOG).await?;
+    let seen = backlog.last().map_or(after, |row| row.seq);
+    let caught_up = Event::default().event("caught-up").data("{}");
+    let past = stream::iter(backlog).map(|row| event(&row));
+    let events = past
+        .chain(stream::once(async { caught_up }))
+        .chain(from_now_on(live, seen))
+        .map(Ok)
+        .take_until(control.drain.clone().cancelled_owned());
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}
+
+/// What is told after `seen`; a listener that is too slow is cut off, and
+/// resumes where it was.
+fn from_now_on(live: broadcast::Receiver<EventRow>, seen: i64) -> BoxStream<'static, Event> {
+    stream::unfold((live, seen), |(mut live, seen)| async move {
+        loop {
+            match live.recv().await {
+                Ok(row) if row.seq <= seen => {}
+                Ok(row) => return Some((event(&row), (live, row.seq))),
+                Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
+            }
+        }
+    })
+    .boxed()
+}
+
+fn event(row: &EventRow) -> Event {
+    let mut body: Value = serde_json::from_str(&row.body).unwrap_or_else(|_| json!({}));
+    body["id"] = json!(row.seq);
+    body["at"] = json!(rfc3339(row.at));
+    body["kind"] = json!(row.kind);
+    body["deployment"] = json!(row.deployment);
+    Event::default().id(row.seq.to_string()).data(body.to_string())
+}

@@ -1,0 +1,192 @@
+//! How a deployment reads.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use thermocline_policy::{LocalFit, Moment, PodState, Reason, Tier, View};
+use thermocline_table::Deployment;
+use thermocline_wire::{rfc3339, spec_to_json};
+
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+use crate::instance::Instance;
+
+/// What a deployment is doing, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    Starting,
+    Running,
+    Draining,
+    Stopped,
+    Failed,
+    Deleting,
+}
+
+impl State {
+    const fn as_str(self) -> &'static str {
+        match self {
+            State::Idle => "idle",
+            State::Starting => "starting",
+            State::Running => "running",
+            State::Draining => "draining",
+            State::Stopped => "stopped",
+            State::Failed => "failed",
+            State::Deleting => "deleting",
+        }
+    }
+}
+
+impl ControlPlane {
+    /// The whole deployment: what is asked for, and how it is.
+    pub(crate) fn deployment_json(&self, deployment: &Controlled) -> Value {
+        let row = deployment.row();
+        json!({
+            "name": row.name,
+            "generation": row.generation,
+            "created_at": rfc3339(row.created_at),
+            "updated_at": rfc3339(row.updated_at),
+            "spec": deployment.with_spec(spec_to_json),
+            "status": self.status_json(deployment),
+        })
+    }
+
+    fn status_json(&self, deployment: &Controlled) -> Value {
+        let now = self.clock.now();
+        let live = &deployment.live;
+        let instances = deployment.instances();
+        let state = self.state(deployment, &instances, now);
+        let mut status = json!({
+            "state": state.as_str(),
+            "tier": live.current(),
+            "reason": self.reason(deployment, state, now),
+            "rps": live.observe(now).rps,
+            "in_flight": live.in_flight(),
+            "waiting": live.waiting(),
+            "instances": instances.iter().map(|i| instance_json(i)).collect::<Vec<_>>(),
+        });
+        if let Some(error) = deployment.last_error() {
+            status["last_error"] = json!(error);
+        }
+        status
+    }
+
+    fn state(&self, deployment: &Controlled, instances: &[Arc<Instance>], now: Moment) -> State {
+        let config = deployment.live.config.load();
+        let live = &deployment.live;
+        if config.deleting {
+            return State::Deleting;
+        }
+        if config.stopped {
+            return if live.in_flight() > 0 { State::Draining } else { State::Stopped };
+        }
+        let capacity = live.capacity.load();
+        let endpoint_works = || {
+            let traffic = &live.traffic[Tier::Serverless];
+            let timeout = config.spec.idle_timeout(Tier::Serverless).unwrap_or_default();
+            let worked = traffic.last_end() > Moment::ORIGIN && live.current().is_some();
+            traffic.in_flight() > 0 || (worked && now.since(traffic.last_end()) < timeout)
+        };
+        let runs = [Tier::Dedicated, Tier::Local, Tier::Pod].into_iter().any(|t| capacity.serves(t))
+            || (capacity.serves(Tier::Serverless) && endpoint_works());
+        if runs {
+            return State::Running;
+        }
+        if live.waiting() > 0 || instances.iter().any(|i| i.state().is_starting()) {
+            return State::Starting;
+        }
+        match deployment.last_failure() {
+            Some(_) => State::Failed,
+            None => State::Idle,
+        }
+    }
+
+    fn reason(&self, deployment: &Controlled, state: State, now: Moment) -> String {
+        let failure = deployment.last_failure();
+        match (state, failure) {
+            (State::Failed, Some(error)) => format!("{}: {}", error.code, error.detail),
+            (State::Running, Some(error)) if deployment.live.current() != Some(Tier::Dedicated) => {
+                format!("another start failed: {}: {}", error.code, error.detail)
+            }
+            (State::Stopped | State::Draining, _) => "stopped by a person".to_owned(),
+            _ => deployment.live.decide(now).reason.to_string(),
+        }
+    }
+}
+
+/// One instance.
+pub(crate) fn instance_json(instance: &Instance) -> Value {
+    let row = instance.row();
+    json!({
+        "id": instance.id,
+        "deployment": row.deployment,
+        "provider": instance.provider.name,
+        "tier": instance.tier,
+        "state": row.state.as_str(),
+        "since": rfc3339(row.changed_at),
+        "created_at": rfc3339(row.created_at),
+        "usd_per_hour": instance.usd_per_hour().map(thermocline_policy::NanoUsd::as_usd),
+        "detail": row.detail,
+    })
+}
+
+/// Everything that the decision at `now` depends on.
+pub(crate) fn decision_inputs(live: &Deployment, now: Moment) -> Value {
+    let view = live.view(now);
+    let thresholds = view.thresholds;
+    let tiers: Vec<Tier> = Tier::ALL.into_iter().filter(|t| view.tiers.has(*t)).collect();
+    json!({
+        "count": view.count,
+        "window_s": thresholds.window.as_secs_f64(),
+        "rps": live.observe(now).rps,
+        "promote_rps": thresholds.promote_rps,
+        "demote_rps": thresholds.demote_rps,
+        "promote_count": thresholds.promote_count(),
+        "demote_count": thresholds.demote_count(),
+        "hold_s": thresholds.hold.as_secs_f64(),
+        "observed": view.observed,
+        "forced": view.forced,
+        "local": view.local,
+        "pod": view.pod,
+        "pod_pinned": view.pod_pinned,
+        "pod_in_flight": view.pod_in_flight,
+        "in_flight": live.in_flight(),
+        "waiting": live.waiting(),
+        "since_transition_s": view.since_transition.map(|d| d.as_secs_f64()),
+        "tiers": tiers,
+    })
+}
+
+/// The decision at `now`, with its inputs and why not the other tiers.
+pub(crate) fn decision_json(live: &Deployment, now: Moment, wall: i64) -> Value {
+    let view = live.view(now);
+    let decision = thermocline_policy::decide(&view);
+    let meanwhile = decision
+        .meanwhile
+        .map(|(tier, reason)| json!({ "tier": tier, "reason": reason }));
+    let others = Tier::ALL
+        .into_iter()
+        .filter(|tier| view.tiers.has(*tier) && *tier != decision.tier);
+    let alternatives: Vec<Value> = others
+        .map(|tier| json!({ "tier": tier, "reason": why_not(tier, &view, decision.reason) }))
+        .collect();
+    json!({
+        "deployment": &*live.name,
+        "at": rfc3339(wall),
+        "tier": decision.tier,
+        "reason": decision.reason,
+        "meanwhile": meanwhile,
+        "current": view.current,
+        "inputs": decision_inputs(live, now),
+        "alternatives": alternatives,
+    })
+}
+
+/// Why `tier` was not chosen, given the rule that fired.
+fn why_not(tier: Tier, view: &View, fired: Reason) -> Value {
+    match tier {
+        Tier::Local if view.local != LocalFit::Fits => json!(view.local),
+        Tier::Pod if view.pod == PodState::BackingOff => json!(Reason::NoCapacity),
+        _ => json!(fired),
+    }
+}

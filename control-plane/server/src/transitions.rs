@@ -1,0 +1,62 @@
+//! Changes of tier: written down with their inputs, and told.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use thermocline_policy::{Moment, Tier, Transition};
+use thermocline_store::NewDecision;
+use thermocline_table::Deployment;
+use tokio::sync::mpsc;
+
+use crate::control::ControlPlane;
+use crate::status::decision_inputs;
+
+/// A decision to be written down.
+pub(crate) struct Note(NewDecision);
+
+impl ControlPlane {
+    /// Notes a change of tier and brings the new tier up before the old one goes.
+    pub(crate) fn note_transition(
+        self: &Arc<Self>,
+        live: &Arc<Deployment>,
+        transition: Transition,
+        now: Moment,
+    ) {
+        let Transition { from, to, reason } = transition;
+        let note = Note(NewDecision {
+            deployment: live.name.to_string(),
+            at: self.clock.wall_micros(),
+            from: Some(from),
+            to,
+            reason: reason.to_string(),
+            refused: false,
+            inputs: decision_inputs(live, now).to_string(),
+        });
+        // The channel ends with the process only.
+        let _ = self.notes.send(note);
+        let text = format!("{from} → {to}: {reason}");
+        let body = json!({ "from": from, "to": to, "reason": reason.as_str(), "rps": live.observe(now).rps });
+        self.events.tell("transition", Some(&live.name), &text, body);
+        self.make_before_break(live, to);
+    }
+
+    fn make_before_break(self: &Arc<Self>, live: &Arc<Deployment>, to: Tier) {
+        if live.capacity.load().serves(to) || to == Tier::Dedicated {
+            return;
+        }
+        let (control, live) = (self.clone(), live.clone());
+        tokio::spawn(async move {
+            if let Err(error) = control.wake(&live, to).await {
+                tracing::info!(deployment = %live.name, tier = %to, %error, "the new tier did not come up");
+            }
+        });
+    }
+
+    pub(crate) async fn write_notes(self: Arc<Self>, mut noted: mpsc::UnboundedReceiver<Note>) {
+        while let Some(Note(decision)) = noted.recv().await {
+            if let Err(error) = self.store.append_decision(&decision).await {
+                tracing::warn!(%error, "a decision could not be written down");
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The request plane's wish for capacity.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use thermocline_policy::{Moment, Tier, Transition};
+use thermocline_table::{Deployment, StartFailed, Wake};
+
+use crate::control::ControlPlane;
+
+#[async_trait]
+impl Wake for ControlPlaneHandle {
+    async fn wake(&self, live: &Arc<Deployment>, tier: Tier) -> Result<(), StartFailed> {
+        self.0.wake(live, tier).await
+    }
+
+    fn transitioned(&self, live: &Arc<Deployment>, transition: Transition, now: Moment) {
+        self.0.note_transition(live, transition, now);
+    }
+}
+
+/// The control plane as the request plane reaches it.
+struct ControlPlaneHandle(Arc<ControlPlane>);
+
+impl ControlPlane {
+    /// What the request plane is given.
+    pub fn handle(self: &Arc<Self>) -> Arc<dyn Wake> {
+        Arc::new(ControlPlaneHandle(self.clone()))
+    }
+
+    /// Brings `tier` up; returns once a backend of it takes work.
+    pub(crate) async fn wake(
+        self: &Arc<Self>,
+        live: &Arc<Deployment>,
+        tier: Tier,
+    ) -> Result<(), StartFailed> {
+        let gone = || stopped("the deployment is gone");
+        let deployment = self.deployment(&live.name).ok_or_else(gone)?;
+        let mut changes = deployment.watch();
+        let _requested = deployment.request(tier);
+        self.nudge(&deployment);
+        loop {
+            let config = live.config.load_full();
+            if live.capacity.load().serves(tier) {
+                return Ok(());
+            }
+            if config.stopped || config.deleting {
+                return Err(stopped("the deployment was stopped"));
+            }
+            if !config.spec.tiers.set().has(tier) {
+                return Err(stopped("the deployment has no such tier any more"));
+            }
+            if let Some(error) = deployment.backing_off(tier, self.clock.now()) {
+                return Err(error);
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = self.drain.cancelled() => return Err(stopped("the server is shutting down")),
+            }
+        }
+    }
+}
+
+fn stopped(detail: &str) -> StartFailed {
+    StartFailed {
+        code: "stopped",
+        detail: detail.to_owned(),
+        retry_after: Duration::from_secs(1),
+    }
+}

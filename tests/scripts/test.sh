@@ -1,0 +1,12 @@
+#!/bin/sh
+# Runs every test; those that need Docker are skipped where it cannot be had.
+set -eu
+
+cd "$(dirname "$0")/../.."
+if tests/scripts/dockerd.sh --require; then
+    export THERMOCLINE_TEST_DOCKER=1
+else
+    echo "going on without Docker: the tests that need it are skipped" >&2
+fi
+cargo test --workspace --doc --locked --quiet
+exec cargo nextest run --workspace --locked "$@"
