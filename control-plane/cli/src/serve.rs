@@ -33,7 +33,12 @@ pub(crate) fn read_config(file: Option<&Path>) -> Result<Config, Failure> {
     let document = layers::read(&path, file.is_some(), std::env::vars())?;
     Config::read(&document.value).map_err(|errors| {
         let lines = errors.into_iter().map(|error| {
-            format!("{}: {}: {}", document.origin(&error.field), error.field, error.message)
+            format!(
+                "{}: {}: {}",
+                document.origin(&error.field),
+                error.field,
+                error.message
+            )
         });
         Failure::usage(lines.collect())
     })
@@ -52,7 +57,10 @@ fn refuse_open_doors(config: &Config, insecure: bool) -> Result<(), Failure> {
 
 /// Where what belongs to a store but not into it is kept: beside it.
 fn state_folder(config: &Config) -> PathBuf {
-    let file = config.store_url.strip_prefix("sqlite://").map(PathBuf::from);
+    let file = config
+        .store_url
+        .strip_prefix("sqlite://")
+        .map(PathBuf::from);
     let parent = file.and_then(|file| file.parent().map(Path::to_path_buf));
     parent.unwrap_or_default()
 }
@@ -61,7 +69,10 @@ fn announce(planes: &Planes) {
     if let Some(token) = &planes.fresh_token {
         eprintln!("admin token (shown once): {token}");
     }
-    eprintln!("requests at http://{}, admin at http://{}", planes.request, planes.admin);
+    eprintln!(
+        "requests at http://{}, admin at http://{}",
+        planes.request, planes.admin
+    );
 }
 
 /// Structured lines on stderr; `THERMOCLINE_LOG` filters them.

@@ -21,7 +21,9 @@ pub(crate) async fn backup(args: &Backup) -> Result<(), Failure> {
     store.close().await;
     match copied {
         Ok(()) => Ok(()),
-        Err(StoreError::BackupExists) => Err(Failure::refused(vec!["the file exists already".to_owned()])),
+        Err(StoreError::BackupExists) => {
+            Err(Failure::refused(vec!["the file exists already".to_owned()]))
+        }
         Err(error) => Err(Failure::fault(error.to_string())),
     }
 }

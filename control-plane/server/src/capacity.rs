@@ -23,7 +23,9 @@ impl ControlPlane {
                 Tier::Dedicated => deployment.dedicated().into_iter().collect(),
                 _ => serving(&instances, tier).collect(),
             };
-            backends.iter_mut().for_each(|backend| backend.set_limit(limit));
+            backends
+                .iter_mut()
+                .for_each(|backend| backend.set_limit(limit));
             Pool::of(backends)
         });
         deployment.live.set_capacity(Capacity {
@@ -54,10 +56,16 @@ impl ControlPlane {
         if any(instances, Tier::Local, |s| s.is_starting() || s.is_ready()) {
             return LocalFit::Fits;
         }
-        if self.docker().is_none_or(|d| d.condition().last_error.is_some()) {
+        if self
+            .docker()
+            .is_none_or(|d| d.condition().last_error.is_some())
+        {
             return LocalFit::NoDaemon;
         }
-        if deployment.backing_off(Tier::Local, self.clock.now()).is_some() {
+        if deployment
+            .backing_off(Tier::Local, self.clock.now())
+            .is_some()
+        {
             return LocalFit::BackingOff;
         }
         let need = deployment.with_spec(|spec| spec.resources.vram);
@@ -72,7 +80,10 @@ impl ControlPlane {
             PodState::Warm
         } else if any(instances, Tier::Pod, InstanceState::is_starting) {
             PodState::Booting
-        } else if deployment.backing_off(Tier::Pod, self.clock.now()).is_some() {
+        } else if deployment
+            .backing_off(Tier::Pod, self.clock.now())
+            .is_some()
+        {
             PodState::BackingOff
         } else {
             PodState::Absent
@@ -95,7 +106,12 @@ fn serving(instances: &[Arc<Instance>], tier: Tier) -> impl Iterator<Item = Arc<
 pub(crate) fn backend(instance: &Instance, address: &Address, host: HostHeader) -> Option<Backend> {
     let headers: Vec<(&String, &String)> = address.headers.iter().collect();
     let target = target(&address.url, host, &headers)?;
-    Some(Backend::new(Some(instance.id.clone()), instance.tier, target, None))
+    Some(Backend::new(
+        Some(instance.id.clone()),
+        instance.tier,
+        target,
+        None,
+    ))
 }
 
 fn target(url: &str, host_header: HostHeader, headers: &[(&String, &String)]) -> Option<Target> {

@@ -129,7 +129,10 @@ fn whole(root: &Object<'_>) -> Config {
     let config = Config {
         request_listen: listen(&request, "127.0.0.1:8080"),
         base_domain: of(&request, "base_domain").unwrap_or_default(),
-        trusted_proxies: request.as_ref().and_then(|s| s.list("trusted_proxies", network)).unwrap_or_default(),
+        trusted_proxies: request
+            .as_ref()
+            .and_then(|s| s.list("trusted_proxies", network))
+            .unwrap_or_default(),
         request_token: request
             .as_ref()
             .and_then(|s| s.choice("auth", &[("open", false), ("token", true)]))
@@ -145,9 +148,15 @@ fn whole(root: &Object<'_>) -> Config {
             .and_then(|s| s.read("docker", docker))
             .unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned()),
         vram: local.as_ref().and_then(|s| s.read("vram", vram)).flatten(),
-        grace: drain.as_ref().and_then(|s| s.duration("grace")).unwrap_or(Duration::from_secs(30)),
+        grace: drain
+            .as_ref()
+            .and_then(|s| s.duration("grace"))
+            .unwrap_or(Duration::from_secs(30)),
         outbound: outbound(root),
-        providers: root.object("providers").map(|p| providers(&p)).unwrap_or_default(),
+        providers: root
+            .object("providers")
+            .map(|p| providers(&p))
+            .unwrap_or_default(),
     };
     if let Some(broker) = &broker {
         broker.read("url", |value| match text(value)?.as_str() {
@@ -155,7 +164,10 @@ fn whole(root: &Object<'_>) -> Config {
             _ => Err("must be memory://".to_owned()),
         });
     }
-    for section in [request, admin, store, broker, local, drain].into_iter().flatten() {
+    for section in [request, admin, store, broker, local, drain]
+        .into_iter()
+        .flatten()
+    {
         section.finish();
     }
     root_keys(root);
@@ -165,12 +177,24 @@ fn whole(root: &Object<'_>) -> Config {
 /// Every section's name counts as known; anything else at the root is a mistake.
 fn root_keys(root: &Object<'_>) {
     const SECTIONS: [&str; 11] = [
-        "request", "admin", "store", "broker", "policy", "cold_start", "limits", "local", "drain",
-        "outbound", "providers",
+        "request",
+        "admin",
+        "store",
+        "broker",
+        "policy",
+        "cold_start",
+        "limits",
+        "local",
+        "drain",
+        "outbound",
+        "providers",
     ];
     for key in root.keys() {
         if !SECTIONS.contains(&key.as_str()) {
-            root.wrong(key, format!("is not known here; allowed: {}", SECTIONS.join(", ")));
+            root.wrong(
+                key,
+                format!("is not known here; allowed: {}", SECTIONS.join(", ")),
+            );
         }
     }
 }
@@ -183,7 +207,11 @@ fn listen(section: &Option<Object<'_>>, default: &str) -> SocketAddr {
                 .map_err(|_| "must be an address with a port, as 127.0.0.1:8080".to_owned())
         })
     });
-    parsed.unwrap_or_else(|| default.parse().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))))
+    parsed.unwrap_or_else(|| {
+        default
+            .parse()
+            .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)))
+    })
 }
 
 fn network(value: &Value) -> Result<String, String> {
@@ -201,7 +229,8 @@ fn network(value: &Value) -> Result<String, String> {
 
 fn store_url(value: &Value) -> Result<String, String> {
     let url = text(value)?;
-    match url.starts_with("sqlite://") && url.len() > "sqlite://".len() || url == "sqlite::memory:" {
+    match url.starts_with("sqlite://") && url.len() > "sqlite://".len() || url == "sqlite::memory:"
+    {
         true => Ok(url),
         false => Err("must be sqlite://FILE".to_owned()),
     }
@@ -233,12 +262,18 @@ fn defaults(root: &Object<'_>) -> Defaults {
     }
     if let Some(cold) = root.object("cold_start") {
         defaults.max_wait = cold.duration("max_wait").unwrap_or(defaults.max_wait);
-        defaults.max_pending = cold.whole("max_pending", 0..=1_000_000).unwrap_or(defaults.max_pending);
+        defaults.max_pending = cold
+            .whole("max_pending", 0..=1_000_000)
+            .unwrap_or(defaults.max_pending);
         cold.finish();
     }
     if let Some(limits) = root.object("limits") {
-        defaults.deadline = limits.duration_above_zero("deadline").unwrap_or(defaults.deadline);
-        defaults.first_byte = limits.duration_above_zero("first_byte").unwrap_or(defaults.first_byte);
+        defaults.deadline = limits
+            .duration_above_zero("deadline")
+            .unwrap_or(defaults.deadline);
+        defaults.first_byte = limits
+            .duration_above_zero("first_byte")
+            .unwrap_or(defaults.first_byte);
         defaults.idle = limits.duration_above_zero("idle").unwrap_or(defaults.idle);
         defaults.max_body = limits.size("max_body").unwrap_or(defaults.max_body);
         limits.finish();
@@ -321,14 +356,31 @@ fn provider(section: &Object<'_>) -> Option<ProviderConfig> {
 
 fn sim(section: &Object<'_>) -> SimConfig {
     let sim = SimConfig {
-        pod_boot: section.duration("pod_boot").unwrap_or(Duration::from_secs(3)),
-        cold_start: section.duration("cold_start").unwrap_or(Duration::from_secs(1)),
-        service_time: section.duration("service_time").unwrap_or(Duration::from_millis(50)),
+        pod_boot: section
+            .duration("pod_boot")
+            .unwrap_or(Duration::from_secs(3)),
+        cold_start: section
+            .duration("cold_start")
+            .unwrap_or(Duration::from_secs(1)),
+        service_time: section
+            .duration("service_time")
+            .unwrap_or(Duration::from_millis(50)),
         usd_per_hour: section.number("usd_per_hour").unwrap_or(1.2),
         usd_per_second: section.number("usd_per_second").unwrap_or(0.0006),
         capacity: section.whole("capacity", 0..=100_000).unwrap_or(4),
     };
-    finish(section, &["kind", "pod_boot", "cold_start", "service_time", "usd_per_hour", "usd_per_second", "capacity"]);
+    finish(
+        section,
+        &[
+            "kind",
+            "pod_boot",
+            "cold_start",
+            "service_time",
+            "usd_per_hour",
+            "usd_per_second",
+            "capacity",
+        ],
+    );
     sim
 }
 
@@ -354,7 +406,10 @@ fn plugin(section: &Object<'_>) -> Option<PluginConfig> {
 fn finish(section: &Object<'_>, known: &[&str]) {
     for key in section.keys() {
         if !known.contains(&key.as_str()) {
-            section.wrong(key, format!("is not known here; allowed: {}", known.join(", ")));
+            section.wrong(
+                key,
+                format!("is not known here; allowed: {}", known.join(", ")),
+            );
         }
     }
 }
@@ -390,8 +445,15 @@ mod tests {
             "sotre": {},
         }));
         for key in [
-            "request.listen", "request.auth", "request.x", "policy.demote_rps", "policy.window",
-            "providers.toy.pod_bot", "providers.a b", "providers.acme.url", "sotre",
+            "request.listen",
+            "request.auth",
+            "request.x",
+            "policy.demote_rps",
+            "policy.window",
+            "providers.toy.pod_bot",
+            "providers.a b",
+            "providers.acme.url",
+            "sotre",
         ] {
             assert!(found.iter().any(|f| f == key), "{key} in {found:?}");
         }
@@ -401,13 +463,30 @@ mod tests {
     #[test]
     fn b34_every_duration_needs_a_unit() {
         let places = [
-            ("policy", "window"), ("policy", "hold"), ("cold_start", "max_wait"), ("limits", "deadline"),
-            ("limits", "first_byte"), ("limits", "idle"), ("drain", "grace"),
+            ("policy", "window"),
+            ("policy", "hold"),
+            ("cold_start", "max_wait"),
+            ("limits", "deadline"),
+            ("limits", "first_byte"),
+            ("limits", "idle"),
+            ("drain", "grace"),
         ];
         for (section, key) in places {
-            assert!(mistakes(json!({ section: { key: "1m30s" } })).is_empty(), "{section}.{key}");
-            for bad in [json!(20), json!("20"), json!("-5s"), json!("1e3"), json!("")] {
-                assert_eq!(mistakes(json!({ section: { key: bad } })), [format!("{section}.{key}")]);
+            assert!(
+                mistakes(json!({ section: { key: "1m30s" } })).is_empty(),
+                "{section}.{key}"
+            );
+            for bad in [
+                json!(20),
+                json!("20"),
+                json!("-5s"),
+                json!("1e3"),
+                json!(""),
+            ] {
+                assert_eq!(
+                    mistakes(json!({ section: { key: bad } })),
+                    [format!("{section}.{key}")]
+                );
             }
         }
     }

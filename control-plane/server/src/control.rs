@@ -83,7 +83,10 @@ impl ControlPlane {
         let (nudges, nudged) = mpsc::unbounded_channel();
         let (notes, noted) = mpsc::unbounded_channel();
         let providers = parts.providers.into_iter().map(|(name, kind, adapter)| {
-            (name.clone(), Arc::new(Registered::new(&name, kind, adapter)))
+            (
+                name.clone(),
+                Arc::new(Registered::new(&name, kind, adapter)),
+            )
         });
         let control = Arc::new(ControlPlane {
             events: Events::start(parts.store.clone(), parts.clock.clone()),
@@ -121,7 +124,8 @@ impl ControlPlane {
         }
         let instances = self.store.instances().await?;
         for deployment in found {
-            self.deployments().insert(deployment.live.name.to_string(), deployment);
+            self.deployments()
+                .insert(deployment.live.name.to_string(), deployment);
         }
         for row in instances {
             if let Some(deployment) = self.deployment(&row.deployment) {
@@ -249,7 +253,8 @@ impl ControlPlane {
                 () = self.clock.sleep(TICK) => {}
                 () = self.drain.cancelled() => return,
             }
-            self.last_tick.store(self.clock.now().nanos(), Ordering::Release);
+            self.last_tick
+                .store(self.clock.now().nanos(), Ordering::Release);
             for deployment in self.all() {
                 if !self.rests(&deployment) {
                     self.nudge(&deployment);

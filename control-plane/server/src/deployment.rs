@@ -94,9 +94,9 @@ impl Controlled {
     pub(crate) fn is_at_rest(&self) -> bool {
         let state = self.state();
         state.instances.is_empty()
-            && Tier::ALL.into_iter().all(|tier| {
-                state.requested[tier] == 0 && state.back_offs[tier].is_none()
-            })
+            && Tier::ALL
+                .into_iter()
+                .all(|tier| state.requested[tier] == 0 && state.back_offs[tier].is_none())
             && !state.row.deleting
     }
 

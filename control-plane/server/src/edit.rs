@@ -46,6 +46,7 @@ impl From<StoreError> for EditError {
 pub(crate) struct Edited {
     pub(crate) name: String,
     pub(crate) created: bool,
+    pub(crate) generation: i64,
     pub(crate) changes: Vec<String>,
 }
 
@@ -56,12 +57,18 @@ impl ControlPlane {
         document: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
-        let spec = self.read_all(std::slice::from_ref(document), |_, field| field)?.remove(0);
+        let spec = self
+            .read_all(std::slice::from_ref(document), |_, field| field)?
+            .remove(0);
         if self.deployment(&spec.name).is_some() {
             return Err(EditError::Exists);
         }
         let new = [stored(&spec)];
-        let row = self.store.create_deployments(&new, self.clock.wall_micros()).await?.remove(0);
+        let row = self
+            .store
+            .create_deployments(&new, self.clock.wall_micros())
+            .await?
+            .remove(0);
         Ok(self.put_in_force(row, spec, true))
     }
 
@@ -75,7 +82,10 @@ impl ControlPlane {
         let document = named(document, name)?;
         let spec = self.read_all(&[document], |_, field| field)?.remove(0);
         let new = [stored(&spec)];
-        let rows = self.store.put_deployments(&new, self.clock.wall_micros()).await?;
+        let rows = self
+            .store
+            .put_deployments(&new, self.clock.wall_micros())
+            .await?;
         let mut written = rows.into_iter();
         let (row, created) = written.next().ok_or(EditError::NotFound)?;
         Ok((self.put_in_force(row, spec, created), created))
@@ -89,13 +99,17 @@ impl ControlPlane {
     ) -> Result<Vec<Edited>, EditError> {
         let _one = self.editing.lock().await;
         let specs = self.read_all(documents, |i, field| format!("items[{i}].{field}"))?;
-        let edited = specs.iter().map(|spec| self.compare(spec)).collect();
+        let mut edited: Vec<Edited> = specs.iter().map(|spec| self.compare(spec)).collect();
         if dry_run {
             return Ok(edited);
         }
         let new: Vec<NewDeployment> = specs.iter().map(stored).collect();
-        let rows = self.store.put_deployments(&new, self.clock.wall_micros()).await?;
-        for ((row, created), spec) in rows.into_iter().zip(specs) {
+        let rows = self
+            .store
+            .put_deployments(&new, self.clock.wall_micros())
+            .await?;
+        for (((row, created), spec), edited) in rows.into_iter().zip(specs).zip(&mut edited) {
+            edited.generation = row.generation;
             self.put_in_force(row, spec, created);
         }
         Ok(edited)
@@ -139,7 +153,9 @@ impl ControlPlane {
         name: &str,
         document: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
-        let spec = self.read_all(std::slice::from_ref(document), |_, field| field)?.remove(0);
+        let spec = self
+            .read_all(std::slice::from_ref(document), |_, field| field)?
+            .remove(0);
         let text = spec_to_json(&spec).to_string();
         let now = self.clock.wall_micros();
         let row = self.store.update_spec(name, None, &text, now).await?;
@@ -157,29 +173,45 @@ impl ControlPlane {
         if deployment.row().stopped == stopped {
             return Ok(deployment);
         }
-        let row = self.store.set_stopped(name, stopped, self.clock.wall_micros()).await?;
+        let row = self
+            .store
+            .set_stopped(name, stopped, self.clock.wall_micros())
+            .await?;
         let spec = deployment.with_spec(Spec::clone);
-        let what = if stopped { "stopped by a person" } else { "woken by a person" };
-        let kind = if stopped { "deployment.stopped" } else { "deployment.woken" };
+        let what = if stopped {
+            "stopped by a person"
+        } else {
+            "woken by a person"
+        };
+        let kind = if stopped {
+            "deployment.stopped"
+        } else {
+            "deployment.woken"
+        };
         let deployment = self.in_force(row, spec);
         self.events.tell(kind, Some(name), what, json!({}));
         Ok(deployment)
     }
 
     /// Begins to tear a deployment down.
-    pub(crate) async fn delete(
-        self: &Arc<Self>,
-        name: &str,
-    ) -> Result<Arc<Controlled>, EditError> {
+    pub(crate) async fn delete(self: &Arc<Self>, name: &str) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
         let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
         if deployment.row().deleting {
             return Ok(deployment);
         }
-        let row = self.store.set_deleting(name, self.clock.wall_micros()).await?;
+        let row = self
+            .store
+            .set_deleting(name, self.clock.wall_micros())
+            .await?;
         let spec = deployment.with_spec(Spec::clone);
         let deployment = self.in_force(row, spec);
-        self.events.tell("deployment.deleting", Some(name), "to be torn down", json!({}));
+        self.events.tell(
+            "deployment.deleting",
+            Some(name),
+            "to be torn down",
+            json!({}),
+        );
         Ok(deployment)
     }
 
@@ -222,7 +254,11 @@ impl ControlPlane {
             };
             if !self.providers.contains_key(name) || name == crate::provider::DOCKER {
                 let names: Vec<&str> = self.cloud_names().collect();
-                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                let known = if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                };
                 let field = format!("tiers.{tier}.provider");
                 errors.push(field, format!("is not configured; configured: {known}"));
             }
@@ -269,19 +305,30 @@ impl ControlPlane {
     }
 
     fn compare(&self, spec: &Spec) -> Edited {
-        let before = self.deployment(&spec.name).map(|d| d.with_spec(spec_to_json));
+        let before = self
+            .deployment(&spec.name)
+            .map(|d| d.with_spec(spec_to_json));
         let mut changes = Vec::new();
         if let Some(before) = &before {
             differences("", before, &spec_to_json(spec), &mut changes);
         }
+        let generation = self
+            .deployment(&spec.name)
+            .map_or(0, |d| d.row().generation);
         Edited {
             name: spec.name.clone(),
+            generation: generation + i64::from(before.is_none() || !changes.is_empty()),
             created: before.is_none(),
             changes,
         }
     }
 
-    fn put_in_force(self: &Arc<Self>, row: DeploymentRow, spec: Spec, created: bool) -> Arc<Controlled> {
+    fn put_in_force(
+        self: &Arc<Self>,
+        row: DeploymentRow,
+        spec: Spec,
+        created: bool,
+    ) -> Arc<Controlled> {
         let (kind, text) = match created {
             true => ("deployment.created", "created"),
             false => ("deployment.updated", "updated"),
@@ -365,7 +412,11 @@ fn differences(path: &str, before: &Value, after: &Value, out: &mut Vec<String>)
         keys.sort();
         keys.dedup();
         for key in keys {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let path = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
             let of = |map: &Map<String, Value>| map.get(key).cloned().unwrap_or(Value::Null);
             differences(&path, &of(a), &of(b), out);
         }
@@ -381,7 +432,10 @@ mod tests {
     #[test]
     fn a_merge_patch_sets_and_removes() {
         let mut target = json!({ "a": { "b": 1, "c": 2 }, "d": 3 });
-        merge(&mut target, &json!({ "a": { "b": null, "e": 4 }, "d": [1] }));
+        merge(
+            &mut target,
+            &json!({ "a": { "b": null, "e": 4 }, "d": [1] }),
+        );
         assert_eq!(target, json!({ "a": { "c": 2, "e": 4 }, "d": [1] }));
     }
 

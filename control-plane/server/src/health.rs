@@ -27,6 +27,8 @@ impl ControlPlane {
             return Some(why);
         }
         let store = self.store.ping().await;
-        store.err().map(|_| "the store cannot be reached".to_owned())
+        store
+            .err()
+            .map(|_| "the store cannot be reached".to_owned())
     }
 }

@@ -29,7 +29,12 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
         queue_delay_s: serverless.map_or(0, |t| t.queue_delay.as_secs()),
         cpus: spec.resources.cpus,
         memory_mib: spec.resources.memory.div_ceil(MIB),
-        host_port: spec.tiers.local.as_ref().filter(|_| tier == Tier::Local).and_then(|t| t.host_port),
+        host_port: spec
+            .tiers
+            .local
+            .as_ref()
+            .filter(|_| tier == Tier::Local)
+            .and_then(|t| t.host_port),
     }
 }
 
@@ -55,7 +60,10 @@ pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
         Tier::Dedicated | Tier::Local => None,
     };
     let text = serde_json::json!([provider, gpus, request]).to_string();
-    Sha256::digest(text.as_bytes())[..12].iter().map(|b| format!("{b:02x}")).collect()
+    Sha256::digest(text.as_bytes())[..12]
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect()
 }
 
 #[cfg(test)]

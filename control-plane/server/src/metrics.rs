@@ -86,16 +86,32 @@ fn requests(encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), fmt:
 fn histograms(encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), fmt::Error> {
     type Pick = fn(&Deployment) -> &Histogram;
     let all: [(&str, &str, Pick); 4] = [
-        ("request_duration_seconds", "From arrival to the last byte", |d| &d.tally.duration),
-        ("queue_duration_seconds", "From arrival until sent to a backend", |d| &d.tally.queue),
-        ("inference_duration_seconds", "From there to the last byte", |d| &d.tally.inference),
-        ("cold_start_seconds", "From the wish for a backend until ready", |d| &d.tally.cold_start),
+        (
+            "request_duration_seconds",
+            "From arrival to the last byte",
+            |d| &d.tally.duration,
+        ),
+        (
+            "queue_duration_seconds",
+            "From arrival until sent to a backend",
+            |d| &d.tally.queue,
+        ),
+        (
+            "inference_duration_seconds",
+            "From there to the last byte",
+            |d| &d.tally.inference,
+        ),
+        (
+            "cold_start_seconds",
+            "From the wish for a backend until ready",
+            |d| &d.tally.cold_start,
+        ),
     ];
     for (name, help, pick) in all {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
         for deployment in live {
             let histogram = pick(deployment);
-            let bounds = Histogram::BOUNDS.into_iter().chain([f64::MAX]);
+            let bounds = Histogram::BOUNDS.into_iter().chain([f64::INFINITY]);
             let buckets: Vec<(f64, u64)> = bounds.zip(histogram.counts()).collect();
             let count = buckets.iter().map(|(_, n)| n).sum();
             family
@@ -143,9 +159,17 @@ impl View {
         let now = self.0.clock.now();
         type Read<'r> = &'r dyn Fn(&Deployment) -> f64;
         let gauges: [(&str, &str, Read<'_>); 3] = [
-            ("rps", "Arrivals a second over the window", &|d| d.observe(now).rps),
-            ("in_flight", "Requests that backends have in hand", &|d| d.in_flight().into()),
-            ("waiting", "Requests that wait for a place or a start", &|d| d.waiting().into()),
+            ("rps", "Arrivals a second over the window", &|d| {
+                d.observe(now).rps
+            }),
+            ("in_flight", "Requests that backends have in hand", &|d| {
+                d.in_flight().into()
+            }),
+            (
+                "waiting",
+                "Requests that wait for a place or a start",
+                &|d| d.waiting().into(),
+            ),
         ];
         for (name, help, read) in gauges {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -173,7 +197,11 @@ impl View {
     fn instances(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let mut counts = std::collections::BTreeMap::new();
         for instance in self.0.index().values() {
-            let key = (instance.provider.name.clone(), instance.tier, instance.state().as_str());
+            let key = (
+                instance.provider.name.clone(),
+                instance.tier,
+                instance.state().as_str(),
+            );
             *counts.entry(key).or_insert(0i64) += 1;
         }
         let help = "Instances by where they stand";

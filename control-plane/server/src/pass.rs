@@ -19,9 +19,8 @@ impl ControlPlane {
     /// Whether a pass over it would find nothing to do.
     pub(crate) fn rests(&self, deployment: &Controlled) -> bool {
         deployment.is_at_rest()
-            && deployment.with_spec(|spec| {
-                spec.tiers.local.is_none() && spec.min_instances(Tier::Pod) == 0
-            })
+            && deployment
+                .with_spec(|spec| spec.tiers.local.is_none() && spec.min_instances(Tier::Pod) == 0)
             && deployment.live.current() == deployment.row().tier
     }
 
@@ -38,7 +37,10 @@ impl ControlPlane {
         let desired = scale(&loads, deployment.live.current(), at_rest, members);
         for tier in Tier::CREATED {
             let max = config.spec.max_instances(tier).unwrap_or(0);
-            let wanted = Wanted { count: desired[tier], max };
+            let wanted = Wanted {
+                count: desired[tier],
+                max,
+            };
             let mark = fingerprint(&config.spec, tier);
             for action in plan(wanted, &observed(deployment, tier, &mark)) {
                 self.apply(deployment, tier, action, &mark, now).await;
@@ -115,7 +117,8 @@ impl ControlPlane {
             Action::Stop { id } => (id, InstanceEvent::Stop),
         };
         if let Some(instance) = by_id(&id) {
-            self.advance(deployment, &instance, event, InstanceChanges::default()).await;
+            self.advance(deployment, &instance, event, InstanceChanges::default())
+                .await;
         }
     }
 
@@ -213,7 +216,12 @@ impl ControlPlane {
         }
         self.drop_deployment(&name);
         let text = "nothing of it exists any more";
-        self.events.tell("deployment.deleted", Some(&name), text, serde_json::json!({}));
+        self.events.tell(
+            "deployment.deleted",
+            Some(&name),
+            text,
+            serde_json::json!({}),
+        );
         deployment.bump();
     }
 }

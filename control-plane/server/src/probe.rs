@@ -49,7 +49,9 @@ impl Probe {
     }
 
     async fn status(&self, address: &Address, path: &str) -> Option<u16> {
-        let mut request = self.0.get(format!("{}{path}", address.url.trim_end_matches('/')));
+        let mut request = self
+            .0
+            .get(format!("{}{path}", address.url.trim_end_matches('/')));
         for (name, value) in &address.headers {
             request = request.header(name, value);
         }

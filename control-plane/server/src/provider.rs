@@ -48,7 +48,10 @@ impl Registered {
     }
 
     pub(crate) fn condition(&self) -> Condition {
-        self.condition.lock().unwrap_or_else(|e| e.into_inner()).clone()
+        self.condition
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .clone()
     }
 
     /// Notes how a call ended; true when its health changed.

@@ -33,7 +33,9 @@ pub(crate) fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
     let api = Router::new()
         .route(
             "/deployments",
-            get(deployments::list).post(deployments::create).put(deployments::put_all),
+            get(deployments::list)
+                .post(deployments::create)
+                .put(deployments::put_all),
         )
         .route(
             "/deployments/{name}",
@@ -51,7 +53,10 @@ pub(crate) fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
         .route("/deployments/{name}/wake", post(deployments::wake))
         .route("/deployments/{name}/sleep", post(deployments::sleep))
         .route("/instances", get(observe::instances))
-        .route("/instances/{id}", axum::routing::delete(observe::delete_instance))
+        .route(
+            "/instances/{id}",
+            axum::routing::delete(observe::delete_instance),
+        )
         .route("/providers", get(observe::providers))
         .route("/providers/{name}/offers", get(observe::offers))
         .route("/events", get(events::stream));
@@ -77,7 +82,8 @@ async fn require_token(State(hash): State<[u8; 32]>, request: Request, next: Nex
     if token.is_some_and(|token| check_token(&hash, token)) {
         return next.run(request).await;
     }
-    let mut response = Problem::new(401, "unauthorized", "a bearer token is needed").into_response();
+    let mut response =
+        Problem::new(401, "unauthorized", "a bearer token is needed").into_response();
     response
         .headers_mut()
         .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -116,6 +122,10 @@ async fn unknown() -> Problem {
 }
 
 async fn wrong_method(method: Method) -> Response {
-    let problem = Problem::new(405, "method_not_allowed", format!("{method} is not allowed here"));
+    let problem = Problem::new(
+        405,
+        "method_not_allowed",
+        format!("{method} is not allowed here"),
+    );
     (StatusCode::METHOD_NOT_ALLOWED, problem).into_response()
 }

@@ -78,16 +78,25 @@ impl ControlPlane {
             return State::Deleting;
         }
         if config.stopped {
-            return if live.in_flight() > 0 { State::Draining } else { State::Stopped };
+            return if live.in_flight() > 0 {
+                State::Draining
+            } else {
+                State::Stopped
+            };
         }
         let capacity = live.capacity.load();
         let endpoint_works = || {
             let traffic = &live.traffic[Tier::Serverless];
-            let timeout = config.spec.idle_timeout(Tier::Serverless).unwrap_or_default();
+            let timeout = config
+                .spec
+                .idle_timeout(Tier::Serverless)
+                .unwrap_or_default();
             let worked = traffic.last_end() > Moment::ORIGIN && live.current().is_some();
             traffic.in_flight() > 0 || (worked && now.since(traffic.last_end()) < timeout)
         };
-        let runs = [Tier::Dedicated, Tier::Local, Tier::Pod].into_iter().any(|t| capacity.serves(t))
+        let runs = [Tier::Dedicated, Tier::Local, Tier::Pod]
+            .into_iter()
+            .any(|t| capacity.serves(t))
             || (capacity.serves(Tier::Serverless) && endpoint_works());
         if runs {
             return State::Running;
@@ -134,7 +143,10 @@ pub(crate) fn instance_json(instance: &Instance) -> Value {
 pub(crate) fn decision_inputs(live: &Deployment, now: Moment) -> Value {
     let view = live.view(now);
     let thresholds = view.thresholds;
-    let tiers: Vec<Tier> = Tier::ALL.into_iter().filter(|t| view.tiers.has(*t)).collect();
+    let tiers: Vec<Tier> = Tier::ALL
+        .into_iter()
+        .filter(|t| view.tiers.has(*t))
+        .collect();
     json!({
         "count": view.count,
         "window_s": thresholds.window.as_secs_f64(),

@@ -69,7 +69,9 @@ impl ControlPlane {
         let Ok((seen, complete)) = listed else {
             return; // no information
         };
-        memory.unknown.retain(|id, _| seen.iter().any(|s| s.id == *id));
+        memory
+            .unknown
+            .retain(|id, _| seen.iter().any(|s| s.id == *id));
         for instance in &seen {
             self.look_at(provider, instance, memory).await;
         }
@@ -139,7 +141,10 @@ impl ControlPlane {
             return;
         }
         self.orphans.fetch_add(1, Ordering::Relaxed);
-        let text = format!("an instance that nobody intended is deleted at {}", provider.name);
+        let text = format!(
+            "an instance that nobody intended is deleted at {}",
+            provider.name
+        );
         let body = json!({ "provider": provider.name, "instance": seen.key });
         self.events.tell("orphan.deleted", None, &text, body);
         if let Err(error) = provider.adapter.delete(&seen.id).await {

@@ -36,7 +36,8 @@ impl ControlPlane {
         let _ = self.notes.send(note);
         let text = format!("{from} → {to}: {reason}");
         let body = json!({ "from": from, "to": to, "reason": reason.as_str(), "rps": live.observe(now).rps });
-        self.events.tell("transition", Some(&live.name), &text, body);
+        self.events
+            .tell("transition", Some(&live.name), &text, body);
         self.make_before_break(live, to);
     }
 

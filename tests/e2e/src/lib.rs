@@ -1,1 +1,1 @@
-//! (starts here)
+//! Stories over the whole product; one file each.

@@ -8,4 +8,5 @@ pub mod backend;
 pub mod client;
 pub mod http1;
 pub mod provider;
+pub mod system;
 mod watched;

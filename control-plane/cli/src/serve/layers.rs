@@ -64,7 +64,9 @@ fn lay_over(document: &mut Document, name: &str, raw: &str) {
         at = &mut at[part.as_str()];
     }
     *at = scalar(raw);
-    document.from_environment.insert(path.join("."), name.to_owned());
+    document
+        .from_environment
+        .insert(path.join("."), name.to_owned());
 }
 
 /// A variable's value: a number, a flag or a list where it reads as one, else text.
@@ -85,9 +87,12 @@ fn json(value: toml::Value) -> Value {
         toml::Value::Boolean(flag) => Value::Bool(flag),
         toml::Value::Datetime(at) => Value::String(at.to_string()),
         toml::Value::Array(items) => Value::Array(items.into_iter().map(json).collect()),
-        toml::Value::Table(table) => {
-            Value::Object(table.into_iter().map(|(key, value)| (key, json(value))).collect())
-        }
+        toml::Value::Table(table) => Value::Object(
+            table
+                .into_iter()
+                .map(|(key, value)| (key, json(value)))
+                .collect(),
+        ),
     }
 }
 
@@ -98,7 +103,9 @@ mod tests {
     use super::*;
 
     fn read_with(environment: &[(&str, &str)]) -> Document {
-        let environment = environment.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+        let environment = environment
+            .iter()
+            .map(|(k, v)| (k.to_string(), v.to_string()));
         read(Path::new("absent.toml"), false, environment).unwrap()
     }
 
@@ -118,7 +125,10 @@ mod tests {
             "providers": { "toy": { "kind": "sim" } },
         });
         assert_eq!(document.value, expected);
-        assert_eq!(document.origin("policy.window"), "THERMOCLINE_POLICY__WINDOW");
+        assert_eq!(
+            document.origin("policy.window"),
+            "THERMOCLINE_POLICY__WINDOW"
+        );
         assert_eq!(document.origin("policy.hold"), "absent.toml");
     }
 

@@ -82,9 +82,14 @@ pub(crate) async fn start(
         settings(&config, &control, token.hash())?,
     );
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads =
-        thermocline_gateway::serve(&gateway, request_listener, cores, Timeouts::default(), &lifecycle)
-            .map_err(fault)?;
+    let threads = thermocline_gateway::serve(
+        &gateway,
+        request_listener,
+        cores,
+        Timeouts::default(),
+        &lifecycle,
+    )
+    .map_err(fault)?;
     let admin_plane = serve_admin(control, admin_listener, token.hash(), lifecycle.clone());
     Ok(Planes {
         request,

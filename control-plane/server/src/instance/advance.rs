@@ -90,7 +90,8 @@ impl ControlPlane {
             "reason": row.detail,
         });
         let kind = format!("instance.{what}");
-        self.events.tell(&kind, Some(&deployment.live.name), text, body);
+        self.events
+            .tell(&kind, Some(&deployment.live.name), text, body);
     }
 }
 

@@ -85,7 +85,10 @@ impl ControlPlane {
         instance: &Arc<Instance>,
     ) {
         let event = InstanceEvent::AbsenceConfirmed;
-        if !self.advance(deployment, instance, event, InstanceChanges::default()).await {
+        if !self
+            .advance(deployment, instance, event, InstanceChanges::default())
+            .await
+        {
             return self.pause(instance, Duration::from_secs(1)).await;
         }
         let epoch = instance.row().epoch;

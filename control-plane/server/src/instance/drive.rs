@@ -13,7 +13,11 @@ use crate::deployment::Controlled;
 impl ControlPlane {
     /// Drives an instance until it is confirmed to be gone. Begins wherever the
     /// instance stands, so that a crash between any two steps is no special case.
-    pub(crate) async fn drive(self: Arc<Self>, deployment: Arc<Controlled>, instance: Arc<Instance>) {
+    pub(crate) async fn drive(
+        self: Arc<Self>,
+        deployment: Arc<Controlled>,
+        instance: Arc<Instance>,
+    ) {
         loop {
             if self.drain.is_cancelled() {
                 return; // nothing that runs is stopped by a shutdown
@@ -61,7 +65,10 @@ impl ControlPlane {
             detail: Some(error.detail.clone()),
             ..InstanceChanges::default()
         };
-        if !self.advance(deployment, instance, InstanceEvent::Stop, changes).await {
+        if !self
+            .advance(deployment, instance, InstanceEvent::Stop, changes)
+            .await
+        {
             self.pause(instance, Duration::from_secs(1)).await;
             return;
         }

@@ -45,7 +45,9 @@ impl ControlPlane {
                 false => failures + 1,
             };
             if failures >= live.failures {
-                return self.lost(deployment, instance, "it failed its liveness checks").await;
+                return self
+                    .lost(deployment, instance, "it failed its liveness checks")
+                    .await;
             }
         }
     }
@@ -54,7 +56,10 @@ impl ControlPlane {
     /// last request has ended.
     async fn look_at_drain(&self, deployment: &Arc<Controlled>, instance: &Instance) {
         let ended = deployment.live.changed.notified();
-        if instance.backend().is_none_or(|backend| backend.in_flight() == 0) {
+        if instance
+            .backend()
+            .is_none_or(|backend| backend.in_flight() == 0)
+        {
             self.nudge(deployment);
             self.pause(instance, DRAIN_LOOK).await;
             return;
@@ -78,7 +83,10 @@ impl ControlPlane {
             detail: Some(why.to_owned()),
             ..InstanceChanges::default()
         };
-        if self.advance(deployment, instance, InstanceEvent::Stop, changes).await {
+        if self
+            .advance(deployment, instance, InstanceEvent::Stop, changes)
+            .await
+        {
             let text = format!("{} instance was lost: {why}", instance.tier);
             self.tell_instance(deployment, instance, "lost", &text);
             self.nudge(deployment);

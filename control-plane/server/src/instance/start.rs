@@ -41,7 +41,9 @@ impl ControlPlane {
         while instance.state().is_starting() && !self.drain.is_cancelled() {
             if self.clock.now() >= deadline {
                 let detail = "it was not ready in time".to_owned();
-                return self.give_up(deployment, instance, failed("start_timeout", detail)).await;
+                return self
+                    .give_up(deployment, instance, failed("start_timeout", detail))
+                    .await;
             }
             if let Some(error) = self.ask(instance, provider_id, &mut progress).await {
                 return self.give_up(deployment, instance, error).await;
@@ -52,14 +54,17 @@ impl ControlPlane {
                     Readiness::Initializing | Readiness::NotReady => 0,
                 };
                 if progress.passes >= health.ready.successes {
-                    return self.became_ready(deployment, instance, &address, price).await;
+                    return self
+                        .became_ready(deployment, instance, &address, price)
+                        .await;
                 }
             }
             let wait = match progress.address {
                 Some(_) => health.ready.interval,
                 None => self.clock.now().until(progress.next_ask),
             };
-            self.pause(instance, wait.min(self.clock.now().until(deadline))).await;
+            self.pause(instance, wait.min(self.clock.now().until(deadline)))
+                .await;
         }
     }
 
@@ -84,7 +89,10 @@ impl ControlPlane {
             Ok(None) => {
                 progress.unknown += 1;
                 if progress.unknown >= MOST_UNKNOWN {
-                    return Some(failed("start_failed", "it vanished while it started".to_owned()));
+                    return Some(failed(
+                        "start_failed",
+                        "it vanished while it started".to_owned(),
+                    ));
                 }
             }
             Ok(Some(seen)) => {
@@ -109,7 +117,10 @@ impl ControlPlane {
         };
         // The idle clock starts at "ready" (or at the last response, if later).
         deployment.live.traffic[instance.tier].touch(self.clock.now());
-        if self.advance(deployment, instance, InstanceEvent::BecameReady, changes).await {
+        if self
+            .advance(deployment, instance, InstanceEvent::BecameReady, changes)
+            .await
+        {
             deployment.started(instance.tier);
             self.publish(deployment);
             self.nudge(deployment);

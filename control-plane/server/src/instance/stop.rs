@@ -88,7 +88,10 @@ impl ControlPlane {
         let event = InstanceEvent::Created {
             provider_id: found.id,
         };
-        match self.advance(deployment, instance, event, InstanceChanges::default()).await {
+        match self
+            .advance(deployment, instance, event, InstanceChanges::default())
+            .await
+        {
             true => Ok(Look::Found),
             false => Ok(Look::There),
         }

@@ -42,6 +42,10 @@ async fn whole(mut body: Body) -> Result<Vec<u8>, Problem> {
     }
     match seen <= LARGEST {
         true => Ok(bytes),
-        false => Err(Problem::new(413, "body_too_large", "a document may have 2 MiB")),
+        false => Err(Problem::new(
+            413,
+            "body_too_large",
+            "a document may have 2 MiB",
+        )),
     }
 }

@@ -28,7 +28,10 @@ pub(super) async fn list(State(control): Control, Query(page): Query<Page>) -> J
     let mut found = control.all().into_iter().filter(|d| *d.live.name > *after);
     let items: Vec<Arc<Controlled>> = found.by_ref().take(limit).collect();
     let more = found.next().is_some();
-    let next = items.last().filter(|_| more).map(|d| d.live.name.to_string());
+    let next = items
+        .last()
+        .filter(|_| more)
+        .map(|d| d.live.name.to_string());
     let items: Vec<Value> = items.iter().map(|d| control.deployment_json(d)).collect();
     Json(json!({ "items": items, "next": next }))
 }
@@ -36,7 +39,11 @@ pub(super) async fn list(State(control): Control, Query(page): Query<Page>) -> J
 pub(super) async fn create(State(control): Control, request: Request) -> Result<Response, Problem> {
     let document = document(request, &control.clock).await?;
     let deployment = control.create(&document).await?;
-    Ok((StatusCode::CREATED, Json(control.deployment_json(&deployment))).into_response())
+    Ok((
+        StatusCode::CREATED,
+        Json(control.deployment_json(&deployment)),
+    )
+        .into_response())
 }
 
 /// `{"items": [spec…], "dry_run": false}`: all or none.
@@ -46,13 +53,27 @@ pub(super) async fn put_all(
 ) -> Result<Json<Value>, Problem> {
     let document = document(request, &control.clock).await?;
     let Some(items) = document.get("items").and_then(Value::as_array) else {
-        return Err(Problem::new(400, "invalid", "items: must be a list of specifications"));
+        return Err(Problem::new(
+            400,
+            "invalid",
+            "items: must be a list of specifications",
+        ));
     };
-    let dry_run = document.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
+    let dry_run = document
+        .get("dry_run")
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
     let edited = control.put_all(items, dry_run).await?;
     let items: Vec<Value> = edited
         .into_iter()
-        .map(|e| json!({ "name": e.name, "created": e.created, "changes": e.changes }))
+        .map(|e| {
+            json!({
+                "name": e.name,
+                "created": e.created,
+                "generation": e.generation,
+                "changes": e.changes,
+            })
+        })
         .collect();
     Ok(Json(json!({ "items": items })))
 }
@@ -72,7 +93,11 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     let document = document(request, &control.clock).await?;
     let (deployment, created) = control.put(&name, &document).await?;
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     Ok((status, Json(control.deployment_json(&deployment))).into_response())
 }
 
@@ -147,5 +172,9 @@ pub(super) fn find(control: &ControlPlane, name: &str) -> Result<Arc<Controlled>
 }
 
 fn accepted(control: &ControlPlane, deployment: &Controlled) -> Response {
-    (StatusCode::ACCEPTED, Json(control.deployment_json(deployment))).into_response()
+    (
+        StatusCode::ACCEPTED,
+        Json(control.deployment_json(deployment)),
+    )
+        .into_response()
 }

@@ -62,5 +62,7 @@ fn event(row: &EventRow) -> Event {
     body["at"] = json!(rfc3339(row.at));
     body["kind"] = json!(row.kind);
     body["deployment"] = json!(row.deployment);
-    Event::default().id(row.seq.to_string()).data(body.to_string())
+    Event::default()
+        .id(row.seq.to_string())
+        .data(body.to_string())
 }

@@ -37,7 +37,10 @@ pub(super) async fn decisions(
     find(&control, &name)?;
     let limit = page.limit.unwrap_or(50).clamp(1, 500);
     let rows = control.store.decisions(&name, page.cursor, limit).await?;
-    let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.to_string());
+    let next = rows
+        .last()
+        .filter(|_| rows.len() == limit as usize)
+        .map(|row| row.id.to_string());
     let items: Vec<Value> = rows
         .into_iter()
         .map(|row| {
@@ -71,7 +74,9 @@ pub(super) async fn delete_instance(
     let missing = || Problem::new(404, "not_found", "no such instance");
     let instance = control.index().get(&id).cloned().ok_or_else(missing)?;
     let deployment = find(&control, &instance.request.deployment)?;
-    control.lost(&deployment, &instance, "deleted by a person").await;
+    control
+        .lost(&deployment, &instance, "deleted by a person")
+        .await;
     Ok((StatusCode::ACCEPTED, Json(instance_json(&instance))).into_response())
 }
 

@@ -1,0 +1,3 @@
+//! Stories over the whole product, in one binary.
+
+mod warm;
