@@ -6,6 +6,9 @@ NEXTEST := cargo-nextest@0.9.143
 DENY := cargo-deny@0.20.2
 RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
 
+# Where Debian keeps nginx, HAProxy and dockerd.
+export PATH := $(PATH):/usr/sbin
+
 .DEFAULT_GOAL := help
 .PHONY: help build test lint fmt deny audit demo bench
 

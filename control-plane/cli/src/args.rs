@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub(crate) struct Remote {
 pub(crate) enum Command {
     /// Run the server: request plane, admin plane, reconciler
     Serve(Serve),
+    /// Show it at work: a simulated cloud, traffic, and every change of tier
+    Demo(Demo),
     /// Create or replace the deployments of the files, all or none
     Deploy(Deploy),
     /// List deployments with what they do now
@@ -84,6 +87,25 @@ pub(crate) struct Serve {
     /// Serve an open request plane beyond loopback: a proxy in front does the checking
     #[arg(long)]
     pub(crate) insecure: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Time runs so many times faster, 0.1 to 10
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
+    pub(crate) speed: f64,
+    /// The traffic; the same seed, the same requests
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Ends by itself after so long; at ctrl-c when absent
+    #[arg(long = "for", value_name = "DURATION", value_parser = some_duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Where the request plane listens
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = loopback)]
+    pub(crate) request_listen: SocketAddr,
+    /// Where the admin plane listens
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081", value_parser = loopback)]
+    pub(crate) admin_listen: SocketAddr,
 }
 
 #[derive(Debug, Args)]
@@ -208,6 +230,21 @@ fn some_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok();
+    speed
+        .filter(|speed| (0.1..=10.0).contains(speed))
+        .ok_or_else(|| "must be a number from 0.1 to 10".to_owned())
+}
+
+/// Its planes are open to whoever reaches them.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: Option<SocketAddr> = text.parse().ok();
+    address
+        .filter(|address| address.ip().is_loopback())
+        .ok_or_else(|| "must be a loopback address with a port, as 127.0.0.1:8080".to_owned())
+}
+
 fn tiers() -> impl TypedValueParser<Value = Tier> {
     PossibleValuesParser::new(Tier::ALL.map(Tier::as_str))
         .try_map(|name| Tier::from_str(&name).map_err(|()| "no such tier"))
@@ -239,6 +276,16 @@ mod tests {
             assert!(deployment_name(name).is_err(), "{name:?}");
         }
         assert!(deployment_name("sdxl-1").is_ok());
+    }
+
+    #[test]
+    fn the_demo_stays_on_this_machine_and_at_a_speed_that_can_be_followed() {
+        assert!(loopback("127.0.0.1:0").is_ok() && loopback("[::1]:80").is_ok());
+        assert!(loopback("0.0.0.0:80").is_err() && loopback("localhost:80").is_err());
+        assert!(speed("0.1").is_ok() && speed("10").is_ok());
+        for text in ["0", "11", "-1", "NaN", "fast"] {
+            assert!(speed(text).is_err(), "{text}");
+        }
     }
 
     #[test]

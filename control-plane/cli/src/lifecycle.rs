@@ -104,8 +104,8 @@ async fn change(
 
 fn reached(name: &str, status: &Status) -> String {
     match status.tier {
-        Some(tier) => format!("{name} is {} on {tier}", status.state),
-        None => format!("{name} is {}", status.state),
+        Some(tier) if status.state == "running" => format!("{name} is running on {tier}"),
+        _ => format!("{name} is {}", status.state),
     }
 }
 

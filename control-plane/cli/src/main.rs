@@ -2,6 +2,7 @@
 
 mod args;
 mod client;
+mod demo;
 mod deploy;
 mod doctor;
 mod document;
@@ -26,6 +27,11 @@ use clap::{CommandFactory, Parser};
 use args::{Cli, Command, ProviderCommand};
 use failure::Failure;
 use session::Session;
+
+/// Gives memory back soon after a burst of waiting requests has gone; its
+/// settings stand in `.cargo/config.toml`.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -61,6 +67,7 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Doctor => doctor::run(&session()?).await,
         Command::Completions(args) => completions(args.shell),
         Command::Serve(args) => serve::run(&args).await,
+        Command::Demo(args) => demo::run(&args).await,
         Command::Migrate(args) => upkeep::migrate(&args).await,
         Command::Backup(args) => upkeep::backup(&args).await,
         Command::Sim => thermocline_sim::run_child()

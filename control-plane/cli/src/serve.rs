@@ -12,19 +12,23 @@ use thermocline_server::Config;
 use crate::args::Serve;
 use crate::failure::Failure;
 
+pub(crate) use adapters::sim_state_file;
 pub(crate) use planes::{Planes, start};
+pub(crate) use signals::Signals;
 
 /// The file that is read when none is named; it may be absent.
 const DEFAULT_FILE: &str = "thermocline.toml";
 
 /// Runs the server until a signal ends it.
 pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
-    log_to_stderr();
+    log_to_stderr("info");
     let config = read_config(args.config.as_deref())?;
     refuse_open_doors(&config, args.insecure)?;
+    // Before anything is announced: a signal then finds us ready for it.
+    let signals = Signals::listen()?;
     let planes = start(config, Some(state_folder)).await?;
     announce(&planes);
-    signals::until_shutdown(planes).await
+    signals::until_shutdown(planes, signals).await
 }
 
 /// Reads the configuration: defaults, then the file, then the environment.
@@ -56,7 +60,7 @@ fn refuse_open_doors(config: &Config, insecure: bool) -> Result<(), Failure> {
 }
 
 /// Where what belongs to a store but not into it is kept: beside it.
-fn state_folder(config: &Config) -> PathBuf {
+pub(crate) fn state_folder(config: &Config) -> PathBuf {
     let file = config
         .store_url
         .strip_prefix("sqlite://")
@@ -75,10 +79,11 @@ fn announce(planes: &Planes) {
     );
 }
 
-/// Structured lines on stderr; `THERMOCLINE_LOG` filters them.
-fn log_to_stderr() {
+/// Structured lines on stderr, of `level` and above unless `THERMOCLINE_LOG`
+/// says otherwise.
+pub(crate) fn log_to_stderr(level: &str) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("THERMOCLINE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     // A second subscriber in one process is no fault.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -132,9 +132,23 @@ pub(crate) struct Inputs {
     /// Whether a whole window has been seen.
     pub(crate) observed: bool,
     pub(crate) pod: String,
+    /// Whether pods are kept whatever the rate, by `min_instances`.
+    #[serde(default)]
+    pub(crate) pod_pinned: bool,
+    /// The tiers that the deployment has; none when the server does not say.
+    #[serde(default)]
+    pub(crate) tiers: Vec<Tier>,
     pub(crate) in_flight: u64,
     /// Seconds since the last transition.
     pub(crate) since_transition_s: Option<f64>,
+}
+
+impl Inputs {
+    /// Whether the rate may move the deployment between serverless and pod.
+    pub(crate) fn rate_decides(&self) -> bool {
+        let has = |tier| self.tiers.is_empty() || self.tiers.contains(&tier);
+        has(Tier::Serverless) && has(Tier::Pod) && !self.pod_pinned
+    }
 }
 
 /// An identifier, of no further meaning.

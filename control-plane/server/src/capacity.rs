@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use thermocline_policy::{HostHeader, InstanceState, LocalFit, PodState, Tier, TierMap};
 use thermocline_provider::Address;
-use thermocline_table::{Backend, Capacity, Pool, Target};
+use thermocline_table::{Backend, Capacity, Pool, StartFailed, Target};
 use url::Url;
 
 use crate::control::ControlPlane;
@@ -13,8 +13,18 @@ use crate::deployment::Controlled;
 use crate::instance::Instance;
 
 impl ControlPlane {
+    /// A start failed: the request plane knows before those who wait are told,
+    /// so that whoever decides again sees why.
+    pub(crate) fn start_failed(&self, deployment: &Controlled, tier: Tier, error: StartFailed) {
+        deployment.note_failure(tier, error, self.clock.now());
+        self.publish(deployment);
+        deployment.bump();
+    }
+
     /// Puts the deployment's capacity in force.
-    pub(crate) fn publish(&self, deployment: &Arc<Controlled>) {
+    pub(crate) fn publish(&self, deployment: &Controlled) {
+        let publishing = deployment.publishing.lock();
+        let _one = publishing.unwrap_or_else(|e| e.into_inner());
         self.refresh_dedicated(deployment);
         let instances = deployment.instances();
         let limit = deployment.with_spec(|spec| spec.concurrency.limit_per_instance());
@@ -85,6 +95,9 @@ impl ControlPlane {
             .is_some()
         {
             PodState::BackingOff
+        } else if deployment.is_requested(Tier::Pod) {
+            // Its intent is about to be written: nobody may decide that there is none.
+            PodState::Booting
         } else {
             PodState::Absent
         }

@@ -1,5 +1,7 @@
 //! `thermocline.toml`: every key, its default, and all mistakes at once.
 
+mod providers;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use thermocline_policy::{Defaults, FieldErrors, Thresholds};
 use thermocline_wire::reader::{Mistakes, Object, text};
 use thermocline_wire::window_field;
 use thiserror::Error;
+
+pub use providers::{PluginConfig, ProviderConfig, SimConfig};
 
 /// The server cannot start.
 #[derive(Debug, Error)]
@@ -35,41 +39,6 @@ pub struct Outbound {
     pub payload: bool,
     /// Webhooks.
     pub webhook: bool,
-}
-
-/// Keys of `kind = "sim"`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SimConfig {
-    /// From create until a pod is ready.
-    pub pod_boot: Duration,
-    /// From a request until a serverless worker takes it.
-    pub cold_start: Duration,
-    /// How long a backend works on a request.
-    pub service_time: Duration,
-    /// Price of a pod.
-    pub usd_per_hour: f64,
-    /// Price of serverless work.
-    pub usd_per_second: f64,
-    /// The most pods.
-    pub capacity: u32,
-}
-
-/// Keys of `kind = "plugin"`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PluginConfig {
-    /// Where the adapter listens.
-    pub url: String,
-    /// The environment variable that holds its token.
-    pub token_env: Option<String>,
-}
-
-/// One `[providers.NAME]`.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ProviderConfig {
-    /// A simulated cloud.
-    Sim(SimConfig),
-    /// An adapter reached by URL.
-    Plugin(PluginConfig),
 }
 
 /// The whole configuration.
@@ -155,7 +124,7 @@ fn whole(root: &Object<'_>) -> Config {
         outbound: outbound(root),
         providers: root
             .object("providers")
-            .map(|p| providers(&p))
+            .map(|p| providers::providers(&p))
             .unwrap_or_default(),
     };
     if let Some(broker) = &broker {
@@ -324,170 +293,5 @@ fn outbound(root: &Object<'_>) -> Outbound {
     }
 }
 
-fn providers(section: &Object<'_>) -> BTreeMap<String, ProviderConfig> {
-    let mut providers = BTreeMap::new();
-    for name in section.keys() {
-        if !thermocline_policy::is_dns_label(name) || name == crate::provider::DOCKER {
-            section.wrong(name, "must be a DNS label other than docker");
-            continue;
-        }
-        if let Some(config) = section.entry(name).and_then(|p| provider(&p)) {
-            providers.insert(name.clone(), config);
-        }
-    }
-    providers
-}
-
-fn provider(section: &Object<'_>) -> Option<ProviderConfig> {
-    #[derive(Clone, Copy)]
-    enum Kind {
-        Sim,
-        Plugin,
-    }
-    let kind = section.choice("kind", &[("sim", Kind::Sim), ("plugin", Kind::Plugin)]);
-    if section.value("kind").is_none() {
-        section.wrong("kind", "is required: sim or plugin");
-    }
-    Some(match kind? {
-        Kind::Sim => ProviderConfig::Sim(sim(section)),
-        Kind::Plugin => ProviderConfig::Plugin(plugin(section)?),
-    })
-}
-
-fn sim(section: &Object<'_>) -> SimConfig {
-    let sim = SimConfig {
-        pod_boot: section
-            .duration("pod_boot")
-            .unwrap_or(Duration::from_secs(3)),
-        cold_start: section
-            .duration("cold_start")
-            .unwrap_or(Duration::from_secs(1)),
-        service_time: section
-            .duration("service_time")
-            .unwrap_or(Duration::from_millis(50)),
-        usd_per_hour: section.number("usd_per_hour").unwrap_or(1.2),
-        usd_per_second: section.number("usd_per_second").unwrap_or(0.0006),
-        capacity: section.whole("capacity", 0..=100_000).unwrap_or(4),
-    };
-    finish(
-        section,
-        &[
-            "kind",
-            "pod_boot",
-            "cold_start",
-            "service_time",
-            "usd_per_hour",
-            "usd_per_second",
-            "capacity",
-        ],
-    );
-    sim
-}
-
-fn plugin(section: &Object<'_>) -> Option<PluginConfig> {
-    let url = section.read("url", |value| {
-        let url = text(value)?;
-        match url::Url::parse(&url).is_ok_and(|u| matches!(u.scheme(), "http" | "https")) {
-            true => Ok(url),
-            false => Err("must be http:// or https://".to_owned()),
-        }
-    });
-    if section.value("url").is_none() {
-        section.wrong("url", "is required");
-    }
-    let token_env = section.text("token_env");
-    finish(section, &["kind", "url", "token_env"]);
-    Some(PluginConfig {
-        url: url?,
-        token_env,
-    })
-}
-
-fn finish(section: &Object<'_>, known: &[&str]) {
-    for key in section.keys() {
-        if !known.contains(&key.as_str()) {
-            section.wrong(
-                key,
-                format!("is not known here; allowed: {}", known.join(", ")),
-            );
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn mistakes(document: Value) -> Vec<String> {
-        match Config::read(&document) {
-            Ok(_) => Vec::new(),
-            Err(errors) => errors.into_iter().map(|e| e.field).collect(),
-        }
-    }
-
-    #[test]
-    fn nothing_gives_every_default() {
-        let config = Config::read(&json!({})).unwrap();
-        assert_eq!(config.request_listen.to_string(), "127.0.0.1:8080");
-        assert_eq!(config.admin_listen.to_string(), "127.0.0.1:8081");
-        assert_eq!(config.defaults, Defaults::default());
-        assert!(config.outbound.dedicated && !config.outbound.payload);
-    }
-
-    #[test]
-    fn every_mistake_is_reported_with_its_key() {
-        let found = mistakes(json!({
-            "request": { "listen": "here", "auth": "maybe", "x": 1 },
-            "policy": { "promote_rps": 0.1, "demote_rps": 0.1, "window": 300 },
-            "providers": { "toy": { "kind": "sim", "pod_bot": "3s" }, "a b": {}, "acme": { "kind": "plugin" } },
-            "sotre": {},
-        }));
-        for key in [
-            "request.listen",
-            "request.auth",
-            "request.x",
-            "policy.demote_rps",
-            "policy.window",
-            "providers.toy.pod_bot",
-            "providers.a b",
-            "providers.acme.url",
-            "sotre",
-        ] {
-            assert!(found.iter().any(|f| f == key), "{key} in {found:?}");
-        }
-        assert_eq!(found.len(), 9, "{found:?}");
-    }
-
-    #[test]
-    fn b34_every_duration_needs_a_unit() {
-        let places = [
-            ("policy", "window"),
-            ("policy", "hold"),
-            ("cold_start", "max_wait"),
-            ("limits", "deadline"),
-            ("limits", "first_byte"),
-            ("limits", "idle"),
-            ("drain", "grace"),
-        ];
-        for (section, key) in places {
-            assert!(
-                mistakes(json!({ section: { key: "1m30s" } })).is_empty(),
-                "{section}.{key}"
-            );
-            for bad in [
-                json!(20),
-                json!("20"),
-                json!("-5s"),
-                json!("1e3"),
-                json!(""),
-            ] {
-                assert_eq!(
-                    mistakes(json!({ section: { key: bad } })),
-                    [format!("{section}.{key}")]
-                );
-            }
-        }
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ use thermocline_provider::Provider;
 use thermocline_store::{DeploymentRow, Store};
 use thermocline_table::{Config, Deployment, Snapshot, Table};
 use thermocline_wire::spec_from_json;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +64,10 @@ pub struct ControlPlane {
     /// One edit of deployments at a time.
     pub(crate) editing: tokio::sync::Mutex<()>,
     pub(crate) notes: mpsc::UnboundedSender<crate::transitions::Note>,
-    pub(crate) orphans: AtomicU64,
+    /// Orphans deleted, by provider.
+    pub(crate) orphans: Mutex<BTreeMap<String, u64>>,
+    /// Where work begun by a request goes on.
+    pub(crate) runtime: Handle,
     base_domain: String,
     deployments: Mutex<BTreeMap<String, Arc<Controlled>>>,
     index: Mutex<HashMap<String, Arc<Instance>>>,
@@ -82,10 +86,11 @@ impl ControlPlane {
         let owner = parts.store.owner().await?;
         let (nudges, nudged) = mpsc::unbounded_channel();
         let (notes, noted) = mpsc::unbounded_channel();
+        let clock = parts.clock.clone();
         let providers = parts.providers.into_iter().map(|(name, kind, adapter)| {
             (
                 name.clone(),
-                Arc::new(Registered::new(&name, kind, adapter)),
+                Arc::new(Registered::new(&name, kind, adapter, clock.clone())),
             )
         });
         let control = Arc::new(ControlPlane {
@@ -98,12 +103,13 @@ impl ControlPlane {
             last_tick: AtomicU64::new(parts.clock.now().nanos()),
             clock: parts.clock,
             defaults: parts.defaults,
+            runtime: Handle::current(),
             base_domain: parts.base_domain,
             owner,
             drain: parts.drain,
             editing: tokio::sync::Mutex::new(()),
             notes,
-            orphans: AtomicU64::new(0),
+            orphans: Mutex::default(),
             deployments: Mutex::default(),
             index: Mutex::default(),
             nudges,
@@ -238,7 +244,6 @@ impl ControlPlane {
         mut nudged: mpsc::UnboundedReceiver<Arc<Controlled>>,
     ) {
         while let Some(deployment) = nudged.recv().await {
-            deployment.nudged.store(false, Ordering::Release);
             if self.drain.is_cancelled() {
                 return;
             }
@@ -248,19 +253,38 @@ impl ControlPlane {
     }
 
     async fn tick(self: Arc<Self>) {
+        let mut next = self.clock.now() + TICK;
         loop {
             tokio::select! {
-                () = self.clock.sleep(TICK) => {}
+                () = self.clock.sleep_until(next) => {}
                 () = self.drain.cancelled() => return,
             }
-            self.last_tick
-                .store(self.clock.now().nanos(), Ordering::Release);
+            let now = self.clock.now();
+            next = now + TICK;
             for deployment in self.all() {
                 if !self.rests(&deployment) {
                     self.nudge(&deployment);
                 }
             }
+            // Told last: who sees it knows that every pass was asked for.
+            self.last_tick.store(now.nanos(), Ordering::Release);
         }
+    }
+
+    /// How many deployments are to be passed over soon.
+    pub(crate) fn passes_pending(&self) -> usize {
+        let all = self.all();
+        let waits = |d: &&Arc<Controlled>| {
+            d.nudged.load(Ordering::Acquire) || d.passing.try_lock().is_err()
+        };
+        all.iter().filter(waits).count()
+    }
+
+    /// How many instances something is being done about.
+    pub(crate) fn instances_worked_on(&self) -> usize {
+        let now = self.clock.now();
+        let index = self.index();
+        index.values().filter(|i| i.is_worked_on(now)).count()
     }
 
     /// Time since the loops last ticked.

@@ -18,7 +18,10 @@ pub(crate) struct Controlled {
     pub(crate) live: Arc<Deployment>,
     /// Held by the one pass at a time.
     pub(crate) passing: tokio::sync::Mutex<()>,
-    /// Whether a pass is already asked for.
+    /// Held while its capacity is read and put in force, so that no older
+    /// reading ever replaces a newer one.
+    pub(crate) publishing: Mutex<()>,
+    /// Whether a pass is asked for that has not begun.
     pub(crate) nudged: AtomicBool,
     state: Mutex<State>,
     version: watch::Sender<u64>,
@@ -38,6 +41,7 @@ impl Controlled {
         Controlled {
             live,
             passing: tokio::sync::Mutex::new(()),
+            publishing: Mutex::new(()),
             nudged: AtomicBool::new(false),
             state: Mutex::new(State {
                 row,
@@ -110,12 +114,10 @@ impl Controlled {
         self.state().requested[tier] > 0
     }
 
-    /// Notes a failed start.
-    pub(crate) fn start_failed(&self, tier: Tier, error: StartFailed, now: Moment) {
+    /// Notes a failed start; to be published before those who wait are told.
+    pub(crate) fn note_failure(&self, tier: Tier, error: StartFailed, now: Moment) {
         let mut state = self.state();
         state.back_offs[tier] = Some(BackOff::after(state.back_offs[tier].as_ref(), error, now));
-        drop(state);
-        self.bump();
     }
 
     /// Notes a start that succeeded.

@@ -1,17 +1,19 @@
 //! What people change: written down, then in force before they are answered.
 
-use std::collections::HashMap;
+mod check;
+mod document;
+
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
-use thermocline_policy::{FieldErrors, Forced, Spec, Tier};
+use serde_json::{Value, json};
+use thermocline_policy::{FieldErrors, Forced, Spec};
 use thermocline_store::{DeploymentRow, NewDeployment, StoreError};
-use thermocline_wire::{forced_to_json, spec_from_json, spec_to_json};
+use thermocline_wire::{forced_to_json, spec_to_json};
 use thiserror::Error;
 
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
-use crate::provider::name_for;
+use document::{differences, merge, named};
 
 /// A change that was not made; nothing of it was stored.
 #[derive(Debug, Error)]
@@ -170,7 +172,8 @@ impl ControlPlane {
     ) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
         let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
-        if deployment.row().stopped == stopped {
+        let before = deployment.row();
+        if before.stopped == stopped && !before.deleting {
             return Ok(deployment);
         }
         let row = self
@@ -213,95 +216,6 @@ impl ControlPlane {
             json!({}),
         );
         Ok(deployment)
-    }
-
-    /// Reads specifications that are to be written together.
-    fn read_all(
-        &self,
-        documents: &[Value],
-        place: impl Fn(usize, String) -> String,
-    ) -> Result<Vec<Spec>, EditError> {
-        let mut errors = FieldErrors::default();
-        let mut specs: Vec<Spec> = Vec::new();
-        for (i, document) in documents.iter().enumerate() {
-            let read = spec_from_json(document, &self.defaults);
-            let mut found = match read {
-                Ok(spec) => {
-                    let found = self.check_against_others(&spec, &specs);
-                    specs.push(spec);
-                    found
-                }
-                Err(found) => found,
-            };
-            let moved = std::mem::take(&mut found).into_iter().map(|mut error| {
-                error.field = place(i, error.field);
-                error
-            });
-            errors.extend(moved);
-        }
-        errors.into_result(specs).map_err(EditError::Invalid)
-    }
-
-    /// The rules that no single specification shows.
-    fn check_against_others(&self, spec: &Spec, with: &[Spec]) -> FieldErrors {
-        let mut errors = FieldErrors::default();
-        if with.iter().any(|other| other.name == spec.name) {
-            errors.push("name", "is given twice");
-        }
-        for tier in [Tier::Serverless, Tier::Pod] {
-            let Some(name) = name_for(spec, tier) else {
-                continue;
-            };
-            if !self.providers.contains_key(name) || name == crate::provider::DOCKER {
-                let names: Vec<&str> = self.cloud_names().collect();
-                let known = if names.is_empty() {
-                    "none".to_owned()
-                } else {
-                    names.join(", ")
-                };
-                let field = format!("tiers.{tier}.provider");
-                errors.push(field, format!("is not configured; configured: {known}"));
-            }
-        }
-        let taken = self.taken_names(spec, with);
-        for (i, host) in spec.routes.hosts.iter().enumerate() {
-            if let Some(by) = taken.get(host.as_str()) {
-                errors.push(format!("routes.hosts[{i}]"), format!("is taken by {by}"));
-            }
-        }
-        for (i, alias) in spec.routes.aliases.iter().enumerate() {
-            if let Some(by) = taken.get(alias.as_str()) {
-                errors.push(format!("routes.aliases[{i}]"), format!("is taken by {by}"));
-            }
-        }
-        if let Some(by) = taken.get(spec.name.as_str()) {
-            errors.push("name", format!("is an alias of {by}"));
-        }
-        errors
-    }
-
-    fn cloud_names(&self) -> impl Iterator<Item = &str> {
-        let names = self.providers.keys().map(String::as_str);
-        names.filter(|name| *name != crate::provider::DOCKER)
-    }
-
-    /// The hosts and names that other deployments have, and whose they are.
-    fn taken_names(&self, spec: &Spec, with: &[Spec]) -> HashMap<String, String> {
-        let mut taken = HashMap::new();
-        let mut take = |other: &Spec| {
-            if other.name == spec.name {
-                return;
-            }
-            let names = other.routes.hosts.iter().chain(&other.routes.aliases);
-            for name in names.chain([&other.name]) {
-                taken.insert(name.clone(), other.name.clone());
-            }
-        };
-        with.iter().for_each(&mut take);
-        for deployment in self.all() {
-            deployment.with_spec(&mut take);
-        }
-        taken
     }
 
     fn compare(&self, spec: &Spec) -> Edited {
@@ -362,89 +276,5 @@ fn stored(spec: &Spec) -> NewDeployment {
     NewDeployment {
         name: spec.name.clone(),
         spec: spec_to_json(spec).to_string(),
-    }
-}
-
-/// The document with `name` filled in; another name in it is a mistake.
-fn named(document: &Value, name: &str) -> Result<Value, EditError> {
-    let mut document = document.clone();
-    let Some(map) = document.as_object_mut() else {
-        return Ok(document); // the reader says what it should be
-    };
-    match map.get("name") {
-        None | Some(Value::Null) => drop(map.insert("name".to_owned(), json!(name))),
-        Some(there) if there == name => {}
-        Some(_) => {
-            let mut errors = FieldErrors::default();
-            errors.push("name", format!("must be {name}, as in the path"));
-            return Err(EditError::Invalid(errors));
-        }
-    }
-    Ok(document)
-}
-
-/// RFC 7396.
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    if let Value::Object(target) = target {
-        for (key, value) in patch {
-            match value {
-                Value::Null => drop(target.remove(key)),
-                value => merge(target.entry(key.clone()).or_insert(Value::Null), value),
-            }
-        }
-    }
-}
-
-/// One line for each field that differs.
-fn differences(path: &str, before: &Value, after: &Value, out: &mut Vec<String>) {
-    if before == after {
-        return;
-    }
-    if let (Value::Object(a), Value::Object(b)) = (before, after) {
-        let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
-        keys.sort();
-        keys.dedup();
-        for key in keys {
-            let path = if path.is_empty() {
-                key.clone()
-            } else {
-                format!("{path}.{key}")
-            };
-            let of = |map: &Map<String, Value>| map.get(key).cloned().unwrap_or(Value::Null);
-            differences(&path, &of(a), &of(b), out);
-        }
-        return;
-    }
-    out.push(format!("{path}: {before} → {after}"));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_merge_patch_sets_and_removes() {
-        let mut target = json!({ "a": { "b": 1, "c": 2 }, "d": 3 });
-        merge(
-            &mut target,
-            &json!({ "a": { "b": null, "e": 4 }, "d": [1] }),
-        );
-        assert_eq!(target, json!({ "a": { "c": 2, "e": 4 }, "d": [1] }));
-    }
-
-    #[test]
-    fn differences_name_each_field() {
-        let mut out = Vec::new();
-        let before = json!({ "policy": { "promote_rps": 1 }, "image": "a" });
-        let after = json!({ "policy": { "promote_rps": 2 }, "image": "a", "port": 80 });
-        differences("", &before, &after, &mut out);
-        assert_eq!(out, ["policy.promote_rps: 1 → 2", "port: null → 80"]);
     }
 }

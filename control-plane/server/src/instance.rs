@@ -7,6 +7,7 @@ mod serve;
 mod start;
 mod stop;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use thermocline_policy::{InstanceState, Moment, NanoUsd, Tier};
@@ -28,8 +29,12 @@ pub(crate) struct Instance {
     pub(crate) request: InstanceRequest,
     /// When this process began to drive it.
     pub(crate) since: Moment,
+    /// Whether an earlier process began it.
+    pub(crate) adopted: bool,
     /// Wakes its driver.
     pub(crate) nudge: Notify,
+    /// Until when its driver rests; the origin while it works.
+    rests_until: AtomicU64,
     /// One write at a time.
     writing: tokio::sync::Mutex<()>,
     known: Mutex<Known>,
@@ -48,6 +53,7 @@ impl Instance {
         provider: Arc<Registered>,
         request: InstanceRequest,
         since: Moment,
+        adopted: bool,
     ) -> Self {
         Instance {
             id: row.id.clone(),
@@ -57,7 +63,9 @@ impl Instance {
             provider,
             request,
             since,
+            adopted,
             nudge: Notify::new(),
+            rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),
             writing: tokio::sync::Mutex::new(()),
             known: Mutex::new(Known {
                 row,
@@ -65,6 +73,17 @@ impl Instance {
                 missing: 0,
             }),
         }
+    }
+
+    /// Its driver rests until then, or until the guard is dropped.
+    pub(crate) fn rest(&self, until: Moment) -> Rest<'_> {
+        self.rests_until.store(until.nanos(), Ordering::Release);
+        Rest(self)
+    }
+
+    /// Whether its driver has something to do at `now`.
+    pub(crate) fn is_worked_on(&self, now: Moment) -> bool {
+        self.rests_until.load(Ordering::Acquire) <= now.nanos()
     }
 
     /// Where it stands.
@@ -111,5 +130,15 @@ impl Instance {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// The rest of an instance's driver.
+pub(crate) struct Rest<'a>(&'a Instance);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        let working = Moment::ORIGIN.nanos();
+        self.0.rests_until.store(working, Ordering::Release);
     }
 }

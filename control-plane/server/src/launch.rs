@@ -1,7 +1,7 @@
 //! What is asked of a provider to start an instance of a specification.
 
 use sha2::{Digest, Sha256};
-use thermocline_policy::{EnvValue, Spec, Tier};
+use thermocline_policy::{EnvValue, HostHeader, Spec, Tier};
 use thermocline_provider::InstanceRequest;
 
 use crate::provider::name_for;
@@ -59,7 +59,9 @@ pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
         Tier::Pod => spec.tiers.pod.as_ref().map(|t| t.gpu.join(",")),
         Tier::Dedicated | Tier::Local => None,
     };
-    let text = serde_json::json!([provider, gpus, request]).to_string();
+    // A backend keeps the Host rule that it was made with.
+    let keeps_host = spec.host_header(tier).map(|host| host == HostHeader::Keep);
+    let text = serde_json::json!([provider, gpus, keeps_host, request]).to_string();
     Sha256::digest(text.as_bytes())[..12]
         .iter()
         .map(|b| format!("{b:02x}"))

@@ -30,4 +30,5 @@ mod wake;
 pub use config::{Config, Outbound, PluginConfig, ProviderConfig, SimConfig, StartError};
 pub use control::{ControlPlane, Parts};
 pub use listen::serve_admin;
+pub use rest::{Route, routes};
 pub use token::{AdminToken, check_token};

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -44,16 +43,8 @@ impl Collector for View {
         self.gauges(&mut encoder, &live)?;
         transitions(&mut encoder, &live)?;
         self.instances(&mut encoder)?;
-        let mut orphans = encoder.encode_descriptor(
-            "orphans",
-            "Instances found that nobody intended",
-            None,
-            MetricType::Counter,
-        )?;
-        let found = self.0.orphans.load(Ordering::Relaxed);
-        orphans
-            .encode_family(&[("action", "deleted")])?
-            .encode_counter::<NoLabelSet, _, u64>(&found, None)
+        self.providers(&mut encoder)?;
+        self.loops(&mut encoder)
     }
 }
 
@@ -216,5 +207,48 @@ impl View {
                 .encode_gauge(&n)?;
         }
         Ok(())
+    }
+
+    fn providers(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Calls to providers by how they ended";
+        let mut family =
+            encoder.encode_descriptor("provider_calls", help, None, MetricType::Counter)?;
+        for provider in self.0.providers.values() {
+            for ((call, result), n) in provider.calls() {
+                family
+                    .encode_family(&[
+                        ("provider", provider.name.as_str()),
+                        ("call", call),
+                        ("result", result),
+                    ])?
+                    .encode_counter::<NoLabelSet, _, u64>(&n, None)?;
+            }
+        }
+        let help = "Instances found that nobody intended";
+        let mut family = encoder.encode_descriptor("orphans", help, None, MetricType::Counter)?;
+        let orphans = self.0.orphans.lock().unwrap_or_else(|e| e.into_inner());
+        for provider in self.0.providers.keys() {
+            let n = orphans.get(provider).copied().unwrap_or(0);
+            family
+                .encode_family(&[("provider", provider.as_str()), ("action", "deleted")])?
+                .encode_counter::<NoLabelSet, _, u64>(&n, None)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the loops keep up.
+    fn loops(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Time since the loops last ticked";
+        let mut age =
+            encoder.encode_descriptor("tick_age_seconds", help, None, MetricType::Gauge)?;
+        age.encode_gauge(&self.0.tick_age().as_secs_f64())?;
+        let help = "Deployments that are to be looked at";
+        let mut pending =
+            encoder.encode_descriptor("passes_pending", help, None, MetricType::Gauge)?;
+        pending.encode_gauge(&(self.0.passes_pending() as i64))?;
+        let help = "Instances that something is being done about";
+        let mut busy =
+            encoder.encode_descriptor("instances_worked_on", help, None, MetricType::Gauge)?;
+        busy.encode_gauge(&(self.0.instances_worked_on() as i64))
     }
 }

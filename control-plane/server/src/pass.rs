@@ -1,6 +1,7 @@
 //! One look at one deployment: decide, scale, plan, apply.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use thermocline_policy::{
     Action, InstanceEvent, Moment, Observed, Tier, TierLoad, TierMap, Wanted, plan, scale,
@@ -27,6 +28,8 @@ impl ControlPlane {
     /// Brings `deployment` a step nearer to what is wanted. Idempotent; one at a time.
     pub(crate) async fn pass(self: &Arc<Self>, deployment: &Arc<Controlled>) {
         let _one = deployment.passing.lock().await;
+        // From here on a nudge asks for the next pass.
+        deployment.nudged.store(false, Ordering::Release);
         let now = self.clock.now();
         self.decide_again(deployment, now);
         self.save_tier(deployment).await;
@@ -117,6 +120,9 @@ impl ControlPlane {
             Action::Stop { id } => (id, InstanceEvent::Stop),
         };
         if let Some(instance) = by_id(&id) {
+            if event == InstanceEvent::Stop && !may_stop(&instance) {
+                return;
+            }
             self.advance(deployment, &instance, event, InstanceChanges::default())
                 .await;
         }
@@ -138,13 +144,19 @@ impl ControlPlane {
         let name = name_for(&config.spec, tier).unwrap_or_default();
         let Some(provider) = self.providers.get(name).cloned() else {
             let detail = format!("there is no provider {name}");
-            return deployment.start_failed(tier, failure("no_provider", detail), now);
+            return self.start_failed(deployment, tier, failure("no_provider", detail));
         };
+        if tier == Tier::Local
+            && let Some(error) = provider.condition().last_error
+        {
+            // No daemon, nothing made: who waits is told so now, and not at the deadline.
+            return self.start_failed(deployment, tier, failure("no_daemon", error));
+        }
         let id = Ulid::generate().to_string();
         let need = config.spec.resources.vram;
         if tier == Tier::Local && !self.memory.reserve(&id, need) {
             let detail = "the GPU memory of this machine is taken".to_owned();
-            return deployment.start_failed(tier, failure("no_capacity", detail), now);
+            return self.start_failed(deployment, tier, failure("no_capacity", detail));
         }
         let intent = NewInstance {
             id: id.clone(),
@@ -167,7 +179,7 @@ impl ControlPlane {
             }
         };
         let request = request(&config.spec, tier, &self.owner);
-        let instance = Arc::new(Instance::new(row, provider, request, now));
+        let instance = Arc::new(Instance::new(row, provider, request, now, false));
         self.tell_instance(deployment, &instance, "intended", "a start is intended");
         self.take_up(deployment, instance);
     }
@@ -192,7 +204,7 @@ impl ControlPlane {
             self.memory.adopt(&row.id, request.vram_mib << 20);
         }
         deployment.live.traffic[row.tier].touch(now);
-        let instance = Arc::new(Instance::new(row, provider, request, now));
+        let instance = Arc::new(Instance::new(row, provider, request, now, true));
         self.restore_backend(deployment, &instance);
         self.take_up(deployment, instance);
     }
@@ -205,8 +217,14 @@ impl ControlPlane {
     }
 
     /// Forgets a deployment of which nothing exists any more.
-    async fn forget(&self, deployment: &Controlled) {
+    async fn forget(&self, deployment: &Arc<Controlled>) {
+        // Nobody may create another one of that name in the midst of it.
+        let _one = self.editing.lock().await;
         let name = deployment.live.name.to_string();
+        let known = self.deployment(&name);
+        if !known.is_some_and(|known| Arc::ptr_eq(&known, deployment)) {
+            return; // an earlier pass has done it
+        }
         match self.store.forget_deployment(&name).await {
             Ok(()) | Err(StoreError::NotFound(_)) => {}
             Err(error) => {
@@ -224,6 +242,12 @@ impl ControlPlane {
         );
         deployment.bump();
     }
+}
+
+/// Work in hand is never cut: a request that got its place on a drained backend
+/// at the last moment ends first.
+fn may_stop(instance: &Instance) -> bool {
+    instance.state().is_starting() || instance.backend().is_none_or(|b| b.retire())
 }
 
 fn failure(code: &'static str, detail: String) -> StartFailed {

@@ -1,10 +1,16 @@
 //! The providers that there are, and how they do.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+mod paced;
 
-use thermocline_policy::{Moment, Tier};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thermocline_clock::Clock;
+use thermocline_policy::{Moment, Spec, Tier};
 use thermocline_provider::{Provider, ProviderError, ProviderErrorKind};
+
+pub(crate) use paced::{Calls, Paced};
 
 /// The name under which the local Docker daemon is a provider.
 pub(crate) const DOCKER: &str = "docker";
@@ -13,8 +19,7 @@ pub(crate) const DOCKER: &str = "docker";
 pub(crate) struct Registered {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
-    pub(crate) adapter: Arc<dyn Provider>,
-    condition: Mutex<Condition>,
+    pub(crate) adapter: Arc<Paced>,
 }
 
 /// How a provider has been answering.
@@ -35,44 +40,48 @@ impl Condition {
             (true, Some(_)) => "unavailable",
         }
     }
+
+    /// Notes how a call ended at `now`.
+    fn note(&mut self, error: Option<&ProviderError>, now: Moment, unnamed_delay: Duration) {
+        self.asked = true;
+        let Some(error) = error else {
+            self.last_error = None;
+            return;
+        };
+        match error.kind {
+            ProviderErrorKind::RateLimited(delay) => {
+                self.rate_limited_until = Some(now + delay.unwrap_or(unnamed_delay));
+            }
+            ProviderErrorKind::Auth | ProviderErrorKind::Unavailable => {
+                self.last_error = Some(error.to_string());
+            }
+            // It answered: what it refused is the request's matter.
+            _ => self.last_error = None,
+        }
+    }
 }
 
 impl Registered {
-    pub(crate) fn new(name: &str, kind: &'static str, adapter: Arc<dyn Provider>) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        kind: &'static str,
+        adapter: Arc<dyn Provider>,
+        clock: Clock,
+    ) -> Self {
         Registered {
             name: name.to_owned(),
             kind,
-            adapter,
-            condition: Mutex::default(),
+            adapter: Arc::new(Paced::new(adapter, clock)),
         }
     }
 
     pub(crate) fn condition(&self) -> Condition {
-        self.condition
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .clone()
+        self.adapter.condition()
     }
 
-    /// Notes how a call ended; true when its health changed.
-    pub(crate) fn note<T>(&self, result: &Result<T, ProviderError>, now: Moment) -> bool {
-        let mut condition = self.condition.lock().unwrap_or_else(|e| e.into_inner());
-        let before = condition.health();
-        condition.asked = true;
-        match result {
-            Ok(_) => condition.last_error = None,
-            Err(error) => match error.kind {
-                ProviderErrorKind::RateLimited(delay) => {
-                    condition.rate_limited_until = delay.map(|delay| now + delay);
-                }
-                ProviderErrorKind::Auth | ProviderErrorKind::Unavailable => {
-                    condition.last_error = Some(error.to_string());
-                }
-                // It answered: what it refused is the request's matter.
-                _ => condition.last_error = None,
-            },
-        }
-        condition.health() != before
+    /// How often each call ended in which way.
+    pub(crate) fn calls(&self) -> Calls {
+        self.adapter.calls()
     }
 }
 
@@ -80,7 +89,7 @@ impl Registered {
 pub(crate) type Providers = BTreeMap<String, Arc<Registered>>;
 
 /// Which provider serves `tier` of a specification.
-pub(crate) fn name_for(spec: &thermocline_policy::Spec, tier: Tier) -> Option<&str> {
+pub(crate) fn name_for(spec: &Spec, tier: Tier) -> Option<&str> {
     match tier {
         Tier::Dedicated => None,
         Tier::Local => spec.tiers.local.as_ref().map(|_| DOCKER),

@@ -4,6 +4,7 @@ mod body;
 mod deployments;
 mod events;
 mod observe;
+mod params;
 mod problem;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use axum::{Json, Router};
 use serde_json::json;
 use ulid::Ulid;
@@ -28,45 +29,79 @@ pub(crate) type Control = State<Arc<ControlPlane>>;
 /// The description of these routes.
 const OPENAPI: &str = include_str!("../../../docs/openapi.json");
 
+type Handler = MethodRouter<Arc<ControlPlane>>;
+
+/// One route of the admin plane.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path, with `{name}` for what varies.
+    pub path: &'static str,
+    /// Whether it asks for no token.
+    pub open: bool,
+    handler: Handler,
+}
+
+/// Every route of the admin plane: the router is made of this table, and so are
+/// the tests that hold the description and the access rules against it.
+pub fn routes() -> Vec<Route> {
+    let behind_token = guarded().into_iter().map(|it| route(it, false));
+    let open = [
+        (Method::GET, "/healthz", get(healthz)),
+        (Method::GET, "/readyz", get(readyz)),
+    ];
+    behind_token
+        .chain(open.into_iter().map(|it| route(it, true)))
+        .collect()
+}
+
+fn route((method, path, handler): (Method, &'static str, Handler), open: bool) -> Route {
+    Route {
+        method,
+        path,
+        open,
+        handler,
+    }
+}
+
+#[rustfmt::skip] // one line each: it is a table
+fn guarded() -> [(Method, &'static str, Handler); 20] {
+    [
+        (Method::GET, "/api/v1/deployments", get(deployments::list)),
+        (Method::POST, "/api/v1/deployments", post(deployments::create)),
+        (Method::PUT, "/api/v1/deployments", put(deployments::put_all)),
+        (Method::GET, "/api/v1/deployments/{name}", get(deployments::read)),
+        (Method::PUT, "/api/v1/deployments/{name}", put(deployments::put)),
+        (Method::PATCH, "/api/v1/deployments/{name}", patch(deployments::patch)),
+        (Method::DELETE, "/api/v1/deployments/{name}", delete(deployments::delete)),
+        (Method::GET, "/api/v1/deployments/{name}/decision", get(observe::decision)),
+        (Method::GET, "/api/v1/deployments/{name}/decisions", get(observe::decisions)),
+        (Method::PUT, "/api/v1/deployments/{name}/forced", put(deployments::force)),
+        (Method::DELETE, "/api/v1/deployments/{name}/forced", delete(deployments::unforce)),
+        (Method::POST, "/api/v1/deployments/{name}/wake", post(deployments::wake)),
+        (Method::POST, "/api/v1/deployments/{name}/sleep", post(deployments::sleep)),
+        (Method::GET, "/api/v1/instances", get(observe::instances)),
+        (Method::DELETE, "/api/v1/instances/{id}", delete(observe::delete_instance)),
+        (Method::GET, "/api/v1/providers", get(observe::providers)),
+        (Method::GET, "/api/v1/providers/{name}/offers", get(observe::offers)),
+        (Method::GET, "/api/v1/events", get(events::stream)),
+        (Method::GET, "/metrics", get(observe::metrics)),
+        (Method::GET, "/openapi.json", get(openapi)),
+    ]
+}
+
 /// The admin plane of `control`, for the bearer of the token of `hash`.
 pub(crate) fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
-    let api = Router::new()
-        .route(
-            "/deployments",
-            get(deployments::list)
-                .post(deployments::create)
-                .put(deployments::put_all),
-        )
-        .route(
-            "/deployments/{name}",
-            get(deployments::read)
-                .put(deployments::put)
-                .patch(deployments::patch)
-                .delete(deployments::delete),
-        )
-        .route("/deployments/{name}/decision", get(observe::decision))
-        .route("/deployments/{name}/decisions", get(observe::decisions))
-        .route(
-            "/deployments/{name}/forced",
-            put(deployments::force).delete(deployments::unforce),
-        )
-        .route("/deployments/{name}/wake", post(deployments::wake))
-        .route("/deployments/{name}/sleep", post(deployments::sleep))
-        .route("/instances", get(observe::instances))
-        .route(
-            "/instances/{id}",
-            axum::routing::delete(observe::delete_instance),
-        )
-        .route("/providers", get(observe::providers))
-        .route("/providers/{name}/offers", get(observe::offers))
-        .route("/events", get(events::stream));
-    Router::new()
-        .nest("/api/v1", api)
-        .route("/metrics", get(observe::metrics))
-        .route("/openapi.json", get(openapi))
+    let of = |open: bool| {
+        let routes = routes().into_iter().filter(|route| route.open == open);
+        routes.fold(Router::new(), |router, it| {
+            router.route(it.path, it.handler)
+        })
+    };
+    of(false)
         .route_layer(from_fn_with_state(hash, require_token))
-        .route("/healthz", get(healthz))
-        .route("/readyz", get(readyz))
+        .merge(of(true))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn(request_id))

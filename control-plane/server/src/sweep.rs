@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use serde_json::json;
 use thermocline_policy::{InstanceState, Moment};
-use thermocline_provider::{ProviderInstance, ProviderState, list_all};
+use thermocline_provider::{Provider, ProviderInstance, ProviderState, list_all};
 
 use crate::control::ControlPlane;
 use crate::instance::Instance;
@@ -19,14 +18,26 @@ use crate::provider::Registered;
 const EVERY: Duration = Duration::from_secs(5);
 /// How long something of ours that nobody intended may be there.
 const ORPHAN_AGE: Duration = Duration::from_secs(30);
+/// Between two attempts to delete an orphan.
+const LONGEST: Duration = Duration::from_secs(300);
 /// Complete lists without an instance that make it suspect.
 const LISTS: u32 = 2;
 
 /// What a provider's sweep remembers between two passes.
 #[derive(Default)]
 struct Memory {
-    /// Unknown instances by id, since when.
-    unknown: HashMap<String, Moment>,
+    /// Unknown instances by id.
+    unknown: HashMap<String, Unknown>,
+    /// The provider's health as it was told last.
+    told: Option<&'static str>,
+}
+
+/// An instance of ours that nobody intended.
+struct Unknown {
+    since: Moment,
+    /// Not before this is its deletion tried again.
+    next: Moment,
+    attempts: u32,
 }
 
 impl ControlPlane {
@@ -63,7 +74,8 @@ impl ControlPlane {
     async fn sweep(self: &Arc<Self>, provider: &Arc<Registered>, memory: &mut Memory) {
         let began = self.clock.now();
         let listed = list_all(provider.adapter.as_ref(), &self.owner).await;
-        if provider.note(&listed, self.clock.now()) {
+        let health = provider.condition().health();
+        if memory.told.replace(health) != Some(health) {
             self.tell_health(provider);
         }
         let Ok((seen, complete)) = listed else {
@@ -136,20 +148,36 @@ impl ControlPlane {
             return;
         }
         let now = self.clock.now();
-        let since = *memory.unknown.entry(seen.id.clone()).or_insert(now);
-        if now.since(since) < ORPHAN_AGE {
+        let unknown = memory.unknown.entry(seen.id.clone());
+        let unknown = unknown.or_insert(Unknown {
+            since: now,
+            next: now + ORPHAN_AGE,
+            attempts: 0,
+        });
+        if now < unknown.next {
             return;
         }
-        self.orphans.fetch_add(1, Ordering::Relaxed);
+        unknown.attempts += 1;
+        unknown.next = now + (EVERY * 2u32.saturating_pow(unknown.attempts.min(6))).min(LONGEST);
+        if unknown.attempts == 1 {
+            self.tell_orphan(provider, seen, now.since(unknown.since));
+        }
+        if let Err(error) = provider.adapter.delete(&seen.id).await {
+            tracing::warn!(provider = provider.name, %error, "an orphan could not be deleted");
+        }
+    }
+
+    fn tell_orphan(&self, provider: &Registered, seen: &ProviderInstance, age: Duration) {
+        let mut orphans = self.orphans.lock().unwrap_or_else(|e| e.into_inner());
+        *orphans.entry(provider.name.clone()).or_insert(0) += 1;
+        drop(orphans);
         let text = format!(
             "an instance that nobody intended is deleted at {}",
             provider.name
         );
-        let body = json!({ "provider": provider.name, "instance": seen.key });
+        let age = age.as_secs();
+        let body = json!({ "provider": provider.name, "instance": seen.key, "age_s": age });
         self.events.tell("orphan.deleted", None, &text, body);
-        if let Err(error) = provider.adapter.delete(&seen.id).await {
-            tracing::warn!(provider = provider.name, %error, "an orphan could not be deleted");
-        }
     }
 
     /// What should exist and was not listed: believed to be gone only after two

@@ -45,8 +45,15 @@ impl ControlPlane {
         if live.capacity.load().serves(to) || to == Tier::Dedicated {
             return;
         }
+        let Some(deployment) = self.deployment(&live.name) else {
+            return;
+        };
+        // Asked for and published before the transition is answered with.
+        let requested = deployment.request(to);
+        self.publish(&deployment);
         let (control, live) = (self.clone(), live.clone());
-        tokio::spawn(async move {
+        self.runtime.spawn(async move {
+            let _requested = requested;
             if let Err(error) = control.wake(&live, to).await {
                 tracing::info!(deployment = %live.name, tier = %to, %error, "the new tier did not come up");
             }

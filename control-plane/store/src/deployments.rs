@@ -152,10 +152,10 @@ impl Store {
         }
     }
 
-    /// Removes it with its decisions; its events stay.
+    /// Removes one that is being torn down, with its decisions; its events stay.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`]; [`StoreError::InstancesRemain`] while an
+    /// [`StoreError::NotFound`] also for one that nobody tears down; [`StoreError::InstancesRemain`] while an
     /// instance of it is not gone.
     pub async fn forget_deployment(&self, name: &str) -> Result<()> {
         let mut tx = self.begin().await?;
@@ -163,7 +163,7 @@ impl Store {
         if has_instances(&mut tx, name).await? {
             return Err(StoreError::InstancesRemain(name.to_owned()));
         }
-        let done = sqlx::query("delete from deployments where name = ?")
+        let done = sqlx::query("delete from deployments where name = ? and deleting = 1")
             .bind(name)
             .execute(&mut *tx)
             .await?;

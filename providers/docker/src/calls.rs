@@ -54,6 +54,17 @@ impl Daemon {
         }
     }
 
+    /// Whether an image is on this machine.
+    pub(crate) async fn has_image(&self, image: &str) -> Result<bool, Fault> {
+        let found = self
+            .ask(|docker| async move { docker.inspect_image(image).await })
+            .await;
+        match found {
+            Err(fault) if fault.is_missing() => Ok(false),
+            found => found.map(|_| true),
+        }
+    }
+
     /// The ids of all containers of `owner`, running or not.
     pub(crate) async fn ids(&self, owner: &str) -> Result<Vec<String>, Fault> {
         let options = ListContainersOptionsBuilder::new()

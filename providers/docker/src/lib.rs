@@ -87,4 +87,13 @@ impl DockerProvider {
             pulls: Arc::default(),
         })
     }
+
+    /// Whether `image` is on the daemon's machine; nothing is pulled.
+    ///
+    /// # Errors
+    /// [`Unavailable`](thermocline_provider::ProviderErrorKind::Unavailable) when the daemon does not say.
+    pub async fn has_image(&self, image: &str) -> Result<bool, ProviderError> {
+        let asked = async { Ok(self.daemon.has_image(image).await?) };
+        self.daemon.within(self.limits.call, asked).await
+    }
 }

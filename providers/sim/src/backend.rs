@@ -1,5 +1,6 @@
 //! What an instance serves: a small HTTP server that costs little to run.
 
+mod alone;
 mod body;
 mod chat;
 mod events;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::settings::LiveSettings;
 use crate::workers::{Pool, Worker};
+pub use alone::serve_alone;
 use body::{Body, ReplyBody};
 
 /// How long to wait when no connection can be accepted, for want of descriptors.
@@ -43,7 +45,7 @@ pub(crate) struct Backend {
 }
 
 /// Serves for ever; dropping it breaks every connection.
-pub(crate) async fn serve(listener: TcpListener, backend: Arc<Backend>) {
+pub(crate) async fn serve(listener: TcpListener, backend: Arc<Backend>) -> Infallible {
     let connections = CancellationToken::new();
     let _broken_on_drop = connections.clone().drop_guard();
     loop {

@@ -57,7 +57,7 @@ async fn live(cloud: Arc<Cloud>, mut birth: Birth) {
         cloud.became_ready(&birth.id, address);
     }
     tokio::select! {
-        () = backend::serve(listener, backend) => {}
+        never = backend::serve(listener, backend) => match never {},
         code = exit(&cloud, birth.overrides.exit) => {
             cloud.failed(&birth.id, format!("exited with code {code}"));
         }

@@ -36,6 +36,7 @@ mod spawn;
 mod unused;
 mod workers;
 
+pub use backend::serve_alone;
 pub use child::run_child;
 pub use faults::Faults;
 pub use rendezvous::Endpoint;

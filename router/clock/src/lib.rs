@@ -87,6 +87,32 @@ impl Clock {
     }
 }
 
+/// A timer that is used over and over: armed once, it is moved when it fires
+/// instead of at each new deadline, so that a deadline that is seldom reached
+/// costs nothing to set.
+#[derive(Debug, Default)]
+pub struct Alarm(Option<(Moment, Sleep)>);
+
+impl Alarm {
+    /// Ready once `deadline` has passed on `clock`.
+    pub fn poll(&mut self, deadline: Moment, clock: &Clock, cx: &mut Context<'_>) -> Poll<()> {
+        if self.0.as_ref().is_none_or(|(at, _)| *at > deadline) {
+            self.0 = Some((deadline, clock.sleep_until(deadline)));
+        }
+        while let Some((at, sleep)) = &mut self.0 {
+            if Pin::new(sleep).poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if *at >= deadline {
+                self.0 = None;
+                return Poll::Ready(());
+            }
+            self.0 = Some((deadline, clock.sleep_until(deadline)));
+        }
+        Poll::Pending
+    }
+}
+
 /// The deadline came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elapsed;
@@ -209,6 +235,22 @@ mod tests {
         manual.advance(Duration::from_secs(1));
         waiter.await.unwrap();
         assert_eq!(clock.wall_micros(), 60_000_000);
+    }
+
+    #[tokio::test]
+    async fn an_alarm_fires_at_its_latest_deadline() {
+        let manual = ManualClock::starting_at(SystemTime::UNIX_EPOCH);
+        let (clock, mut alarm) = (manual.clock(), Alarm::default());
+        let at = |seconds| Moment::from_origin(Duration::from_secs(seconds));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(alarm.poll(at(10), &clock, &mut cx).is_pending());
+        assert!(alarm.poll(at(20), &clock, &mut cx).is_pending());
+        manual.advance(Duration::from_secs(15));
+        assert!(alarm.poll(at(20), &clock, &mut cx).is_pending());
+        assert!(alarm.poll(at(12), &clock, &mut cx).is_ready());
+        assert!(alarm.poll(at(20), &clock, &mut cx).is_pending());
+        manual.advance(Duration::from_secs(5));
+        assert!(alarm.poll(at(20), &clock, &mut cx).is_ready());
     }
 
     #[tokio::test]

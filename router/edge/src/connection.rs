@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -19,7 +19,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::io::{EdgeIo, Phase};
+use crate::io::EdgeIo;
+use crate::phase::{Phase, Serving};
 
 /// How long a client may take.
 #[derive(Debug, Clone, Copy)]
@@ -95,16 +96,9 @@ where
     };
     let first = told_apart.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
     let h2 = first.starts_with(PREFACE);
-    let phase = Phase::default();
-    phase.set_serving(h2);
-    let io = EdgeIo::new(
-        stream,
-        first,
-        clock.clone(),
-        phase.clone(),
-        timeouts.head,
-        timeouts.idle,
-    );
+    let phase = Phase::new(h2, clock);
+    let drain = lifecycle.drain.clone();
+    let io = EdgeIo::new(stream, first, clock.clone(), phase.clone(), timeouts, drain);
     let service = Phased {
         service,
         phase: (!h2).then_some(phase),
@@ -139,7 +133,7 @@ where
 
 /// Reads until it is certain whether the client speaks HTTP/2.
 async fn first_bytes(stream: &mut TcpStream) -> io::Result<Bytes> {
-    let mut first = BytesMut::with_capacity(8 * 1024);
+    let mut first = BytesMut::with_capacity(2 * 1024);
     loop {
         if stream.read_buf(&mut first).await? == 0 {
             return Ok(first.freeze());
@@ -174,22 +168,6 @@ where
     }
 }
 
-/// Says "within a request" until dropped.
-struct Serving(Phase);
-
-impl Serving {
-    fn begin(phase: Phase) -> Self {
-        phase.set_serving(true);
-        Serving(phase)
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.0.set_serving(false);
-    }
-}
-
 pin_project! {
     struct PhasedFuture<F> {
         #[pin]
@@ -207,7 +185,12 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         this.future.poll(cx).map_ok(|response| {
-            let serving = this.serving.take();
+            let mut serving = this.serving.take();
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS
+                && let Some(serving) = serving.take()
+            {
+                serving.for_good();
+            }
             response.map(|body| PhasedBody { body, serving })
         })
     }

@@ -1,49 +1,49 @@
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
-use thermocline_clock::{Clock, Sleep};
+use thermocline_clock::Clock;
 use thermocline_policy::Moment;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 
-/// Whether the connection is within a request; shared with its service.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Phase(Arc<AtomicBool>);
+use crate::Timeouts;
+use crate::alarm::Alarm;
+use crate::phase::Phase;
 
-impl Phase {
-    pub(crate) fn set_serving(&self, serving: bool) {
-        self.0.store(serving, Ordering::Relaxed);
-    }
+/// How long a closing connection still takes in what the client is sending: a
+/// close with unread bytes is a reset, which would eat our last response.
+const LINGER: Duration = Duration::from_secs(2);
 
-    fn serving(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// A client's connection that breaks when its next head takes too long.
+/// A client's connection that breaks when its next head takes too long, or
+/// when the client stops reading.
 ///
-/// Costs a request nothing: a timer is armed only when a read has to wait
-/// outside a request.
+/// Costs a request no timer: the one that a connection has stays armed.
 pub struct EdgeIo {
     io: TokioIo<TcpStream>,
     /// What was read while the protocol was being told apart.
     first: Bytes,
     clock: Clock,
+    timeouts: Timeouts,
     phase: Phase,
-    head: Duration,
-    idle: Duration,
-    /// Bytes of a head have come, but not all.
-    partial: bool,
-    /// Since when it has been waiting outside a request.
-    since: Option<Moment>,
-    timer: Option<(Moment, Sleep)>,
+    /// The phase at the last read.
+    turn: u32,
+    /// When the first byte of a head came that is not whole.
+    partial: Option<Moment>,
+    /// Nothing more is to be had from the client.
+    broken: bool,
+    /// Since when we have ended our side.
+    shut: Option<Moment>,
+    /// Since when a write waits for the client.
+    stalled: Option<Moment>,
+    reading: Alarm,
+    writing: Alarm,
+    drain: CancellationToken,
 }
 
 impl EdgeIo {
@@ -52,19 +52,23 @@ impl EdgeIo {
         first: Bytes,
         clock: Clock,
         phase: Phase,
-        head: Duration,
-        idle: Duration,
+        timeouts: Timeouts,
+        drain: CancellationToken,
     ) -> Self {
         EdgeIo {
             io: TokioIo::new(io),
-            partial: !first.is_empty(),
+            partial: Some(clock.now()).filter(|_| !first.is_empty()),
             first,
             clock,
+            timeouts,
+            turn: phase.turn(),
             phase,
-            head,
-            idle,
-            since: None,
-            timer: None,
+            broken: false,
+            shut: None,
+            stalled: None,
+            reading: Alarm::default(),
+            writing: Alarm::default(),
+            drain,
         }
     }
 
@@ -72,37 +76,82 @@ impl EdgeIo {
         let n = self.first.len().min(buf.remaining());
         buf.put_slice(&self.first[..n]);
         self.first.advance(n);
+        if self.first.is_empty() {
+            // An empty slice would keep its whole buffer.
+            self.first = Bytes::new();
+        }
+    }
+
+    /// Forgets the head of a request that has been understood.
+    fn notice_requests(&mut self) {
+        let turn = self.phase.turn();
+        if turn != self.turn {
+            self.turn = turn;
+            self.partial = None;
+        }
+    }
+
+    fn note_bytes(&mut self) {
+        if !self.phase.serving() && self.partial.is_none() {
+            self.partial = Some(self.clock.now());
+        }
     }
 
     /// Waiting outside a request: broken when that takes too long.
-    ///
-    /// A timer that is armed stays so through requests and is moved when it
-    /// fires, so that keep-alive costs no timer per request.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let since = *self.since.get_or_insert_with(|| self.clock.now());
-        let patience = if self.partial { self.head } else { self.idle };
-        let deadline = since + patience;
-        if self.timer.as_ref().is_none_or(|(at, _)| *at > deadline) {
-            self.timer = Some((deadline, self.clock.sleep_until(deadline)));
+        if self.phase.serving() {
+            // Nobody need look again when the request ends: the alarm will.
+            self.reading.rouse(cx, &self.clock, self.timeouts.idle);
+            return Poll::Pending;
         }
-        while let Some((at, sleep)) = &mut self.timer {
-            ready!(Pin::new(sleep).poll(cx));
-            if *at >= deadline {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            self.timer = Some((deadline, self.clock.sleep_until(deadline)));
-        }
-        Poll::Pending
+        let ends = match self.partial {
+            Some(began) => began + self.timeouts.head,
+            None => self.phase.rests_since() + self.timeouts.idle,
+        };
+        ready!(self.reading.poll(cx, &self.clock, ends));
+        self.broken = true;
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    fn note_read(&mut self) {
-        if self.phase.serving() {
-            self.partial = false;
-            self.since = None;
-        } else if !self.partial {
-            self.partial = true;
-            self.since = Some(self.clock.now());
+    /// What came of a write; one that waits for the client too long breaks.
+    fn note_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
         }
+        let since = *self.stalled.get_or_insert_with(|| self.clock.now());
+        let ends = since + self.timeouts.idle;
+        ready!(self.writing.poll(cx, &self.clock, ends));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Whether the client may be sending something that nobody will read.
+    fn may_be_sending(&self) -> bool {
+        !self.broken && !self.phase.serving() && !self.drain.is_cancelled()
+    }
+
+    /// Throws away what comes, until the client ends or for [`LINGER`].
+    fn poll_linger(&mut self, cx: &mut Context<'_>, since: Moment) -> Poll<()> {
+        let mut scratch = [0; 4 * 1024];
+        let mut taken = 0;
+        loop {
+            let mut buf = ReadBuf::new(&mut scratch);
+            match Pin::new(self.io.inner_mut()).poll_read(cx, &mut buf) {
+                Poll::Ready(Ok(())) if !buf.filled().is_empty() => taken += buf.filled().len(),
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => break,
+            }
+            if taken > 1024 * 1024 {
+                // Others have their turn, and the clock is looked at.
+                cx.waker().wake_by_ref();
+                break;
+            }
+        }
+        self.writing.poll(cx, &self.clock, since + LINGER)
     }
 }
 
@@ -116,17 +165,14 @@ impl Read for EdgeIo {
             self.first(buf);
             return Poll::Ready(Ok(()));
         }
+        self.notice_requests();
         let result = Pin::new(&mut self.io).poll_read(cx, buf);
-        if result.is_ready() {
-            self.note_read();
-            return result;
+        match &result {
+            Poll::Pending => return self.poll_patience(cx),
+            Poll::Ready(Ok(())) => self.note_bytes(),
+            Poll::Ready(Err(_)) => self.broken = true,
         }
-        if self.phase.serving() {
-            self.partial = false;
-            self.since = None;
-            return Poll::Pending;
-        }
-        self.poll_patience(cx)
+        result
     }
 }
 
@@ -136,7 +182,8 @@ impl Write for EdgeIo {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, buf)
+        let written = Pin::new(&mut self.io).poll_write(cx, buf);
+        self.note_write(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -144,7 +191,15 @@ impl Write for EdgeIo {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
+        if self.shut.is_none() {
+            ready!(Pin::new(&mut self.io).poll_shutdown(cx))?;
+        }
+        let now = self.clock.now();
+        let since = *self.shut.get_or_insert(now);
+        if self.may_be_sending() {
+            ready!(self.poll_linger(cx, since));
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -156,6 +211,7 @@ impl Write for EdgeIo {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.io).poll_write_vectored(cx, bufs);
+        self.note_write(cx, written)
     }
 }

@@ -7,8 +7,10 @@
 //! more than a minute.
 
 mod accept;
+mod alarm;
 mod connection;
 mod io;
+mod phase;
 
 pub use accept::{Accept, connection_limit, listen};
 pub use connection::{Lifecycle, Timeouts, serve_connection};

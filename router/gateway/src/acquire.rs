@@ -2,7 +2,9 @@
 //! tier that serves meanwhile.
 
 use thermocline_policy::{Moment, Reason, Tier};
-use thermocline_table::{Deployment, Entry, Permit, Pick, Start, StartFailed};
+use thermocline_table::{
+    BackendId, BackendPermit, Deployment, Entry, Permit, Pick, Queued, Start, StartFailed,
+};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +23,15 @@ pub(crate) struct Served {
     pub(crate) reason: Reason,
 }
 
+/// A place on a backend, and the turn that the request had for it.
+pub(crate) struct Place {
+    pub(crate) tier: Tier,
+    pub(crate) turn: Permit,
+    pub(crate) backend: BackendPermit,
+}
+
 /// Decisions per request: a start that fails may leave another tier to try.
-const MOST_DECISIONS: usize = 4;
+pub(crate) const MOST_DECISIONS: usize = 4;
 
 impl Gateway {
     /// Decides and waits until a tier serves.
@@ -48,7 +57,8 @@ impl Gateway {
             if !counted {
                 return Err(asleep());
             }
-            match self.wait_for(call, served.tier, body).await? {
+            // Boxed: a warm request should not carry the room for a cold one.
+            match Box::pin(self.wait_for(call, served.tier, body)).await? {
                 Ok(how) => start = how,
                 Err(error) => failed = Some(error),
             }
@@ -165,6 +175,15 @@ impl Gateway {
             Entry::Full => return Err(full()),
             Entry::Queued(queued) => queued,
         };
+        Box::pin(self.queue(call, body, queued)).await
+    }
+
+    async fn queue(
+        &self,
+        call: &Call<'_>,
+        body: &mut Inbound,
+        queued: Queued,
+    ) -> Result<Permit, Refusal> {
         let _waiting = call.deployment.wait();
         tokio::select! {
             biased;
@@ -179,21 +198,35 @@ impl Gateway {
     pub(crate) async fn pick(
         &self,
         call: &Call<'_>,
+        body: &mut Inbound,
         tier: Tier,
-        tried: &[thermocline_table::BackendId],
-        deadline: Moment,
-    ) -> Result<Option<thermocline_table::BackendPermit>, Refusal> {
+        tried: &[BackendId],
+    ) -> Result<Option<BackendPermit>, Refusal> {
+        match pick_now(&call.deployment, call, tier, tried, self.clock.now()) {
+            Pick::Place(permit) => Ok(Some(permit)),
+            Pick::Empty => Ok(None),
+            Pick::Full => Box::pin(self.pick_later(call, body, tier, tried)).await,
+        }
+    }
+
+    async fn pick_later(
+        &self,
+        call: &Call<'_>,
+        body: &mut Inbound,
+        tier: Tier,
+        tried: &[BackendId],
+    ) -> Result<Option<BackendPermit>, Refusal> {
         loop {
             let changed = call.deployment.changed.notified();
-            let picked = pick_now(&call.deployment, call, tier, tried, self.clock.now());
-            match picked {
+            match pick_now(&call.deployment, call, tier, tried, self.clock.now()) {
                 Pick::Place(permit) => return Ok(Some(permit)),
                 Pick::Empty => return Ok(None),
                 Pick::Full => {}
             }
             tokio::select! {
                 () = changed => {}
-                () = self.clock.sleep_until(deadline) => return Err(late()),
+                _ = body.read_ahead(), if !call.checked.expects => return Err(Refusal::client_left()),
+                () = self.clock.sleep_until(call.patience.whole) => return Err(late()),
             }
         }
     }
@@ -203,7 +236,7 @@ fn pick_now(
     deployment: &Arc<Deployment>,
     call: &Call<'_>,
     tier: Tier,
-    tried: &[thermocline_table::BackendId],
+    tried: &[BackendId],
     now: Moment,
 ) -> Pick {
     let selection = call.config.spec.concurrency.selection;
@@ -212,6 +245,11 @@ fn pick_now(
 
 pub(crate) fn late() -> Refusal {
     refuse(504, "deadline", "the deadline passed")
+}
+
+/// The backend went away while a place on it was being had.
+pub(crate) fn just_gone() -> Refusal {
+    refuse(503, "no_capacity", "the backend has just gone").retry_after(Duration::from_secs(1))
 }
 
 fn full() -> Refusal {

@@ -2,14 +2,15 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, Response, StatusCode};
 use thermocline_edge::Lifecycle;
-use thermocline_table::{BackendPermit, Permit};
+use thermocline_table::BackendPermit;
 
-use crate::acquire::{Served, late};
+use crate::acquire::{Place, late};
 use crate::body::{BodyPatience, ResponseBody, Streaming};
 use crate::call::{Call, Stamp};
 use crate::forwarded::strip_response;
@@ -40,42 +41,42 @@ impl Gateway {
     pub(crate) async fn forward(
         self: &Arc<Self>,
         call: &mut Call<'_>,
-        served: Served,
-        place: Permit,
+        place: Place,
         mut body: Inbound,
         arrival: Arrival,
         stamp: &mut Stamp,
         lifecycle: &Lifecycle,
     ) -> Result<Response<ResponseBody>, (Refusal, Arrival)> {
+        let Place {
+            tier,
+            turn,
+            backend: mut permit,
+        } = place;
         let mut tried = Vec::new();
         let mut fresh_only = false;
-        let mut last = None;
         loop {
-            let permit = match self
-                .pick(call, served.tier, &tried, call.patience.whole)
-                .await
-            {
-                Ok(Some(permit)) => permit,
-                Ok(None) => return Err((unreachable_backend(last), arrival)),
-                Err(refusal) => return Err((refusal, arrival)),
-            };
             let sent = self.clock.now();
             stamp.sent = Some(sent);
             match self.attempt(call, &permit, body, fresh_only).await {
                 Ok((exchange, head)) => {
                     stamp.answered = Some(self.clock.now());
-                    let settlement = Settlement::new(arrival, sent, Some(place), permit);
+                    let settlement = Settlement::new(arrival, sent, Some(turn), permit);
                     return Ok(self.respond(call, exchange, head, settlement, lifecycle));
                 }
                 Err(Failed::Retry(error, untouched)) => {
-                    if matches!(error, ExchangeError::Connect(_)) {
-                        permit.backend().suspect(self.clock.now() + SUSPICION);
-                        tried.push(permit.backend().id);
-                    } else {
-                        fresh_only = true;
-                    }
-                    last = Some(error);
                     body = untouched;
+                    if !matches!(error, ExchangeError::Connect(_)) {
+                        fresh_only = true;
+                        continue;
+                    }
+                    permit.backend().suspect(self.clock.now() + SUSPICION);
+                    tried.push(permit.backend().id);
+                    drop(permit);
+                    permit = match self.pick(call, &mut body, tier, &tried).await {
+                        Ok(Some(other)) => other,
+                        Ok(None) => return Err((broken(error), arrival)),
+                        Err(refusal) => return Err((refusal, arrival)),
+                    };
                 }
                 Err(Failed::Final(error)) => return Err((broken(error), arrival)),
             }
@@ -97,7 +98,7 @@ impl Gateway {
         };
         let connection = match pooled {
             Some(connection) => connection,
-            None => match self.connector.connect(backend, call.patience.whole).await {
+            None => match Box::pin(self.connector.connect(backend, call.patience.whole)).await {
                 Ok(connection) => connection,
                 Err(error @ ExchangeError::Connect(_)) => return Err(Failed::Retry(error, body)),
                 Err(error) => return Err(Failed::Final(error)),
@@ -125,14 +126,17 @@ impl Gateway {
         let first_byte = self.clock.now() + call.config.settings.first_byte;
         let by = first_byte.min(call.patience.whole);
         let method = &call.parts.method;
-        let answered = self
-            .clock
-            .timeout_at(by, poll_fn(|cx| exchange.poll_head(cx, method)))
-            .await;
-        match answered {
-            Ok(Ok(head)) => Ok((exchange, head)),
-            Err(_) => Err(Failed::Final(ExchangeError::Deadline)),
-            Ok(Err(error)) => Err(judge(error, exchange, reused, call)),
+        let answered = poll_fn(|cx| match exchange.poll_head(cx, method) {
+            Poll::Ready(answered) => Poll::Ready(answered),
+            Poll::Pending => {
+                let alarm = &mut exchange.connection.alarm;
+                let late = alarm.poll(by, &self.clock, cx);
+                late.map(|()| Err(ExchangeError::Deadline))
+            }
+        });
+        match answered.await {
+            Ok(head) => Ok((exchange, head)),
+            Err(error) => Err(judge(error, exchange, reused, call)),
         }
     }
 
@@ -166,7 +170,7 @@ impl Gateway {
             call.config.settings.idle,
             self.clock.now(),
         );
-        let trailers = crate::head::accepts_trailers(&call.parts.headers);
+        let trailers = crate::head::wants_trailers(&call.parts.headers);
         let streaming = Streaming::new(
             exchange,
             settlement,
@@ -246,13 +250,6 @@ fn judge(error: ExchangeError, exchange: Exchange, reused: bool, call: &Call<'_>
         };
     }
     Failed::Final(error)
-}
-
-fn unreachable_backend(last: Option<ExchangeError>) -> Refusal {
-    match last {
-        Some(error) => broken(error),
-        None => refuse(503, "no_capacity", "the backend has just gone").retry_after(SUSPICION),
-    }
 }
 
 /// What the client reads of a broken attempt; the log has the whole chain.

@@ -1,6 +1,5 @@
 //! The response's body: an answer of ours, or a backend's as it comes.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
-use thermocline_clock::{Clock, Sleep};
+use thermocline_clock::{Alarm, Clock};
 use thermocline_policy::Moment;
 use thermocline_table::Outcome;
 use thiserror::Error;
@@ -48,6 +47,7 @@ pub(crate) struct Streaming {
     trailers: bool,
     patience: BodyPatience,
     clock: Clock,
+    broken_off: bool,
 }
 
 /// Until when a body may take, and how long without a byte.
@@ -55,7 +55,6 @@ pub(crate) struct BodyPatience {
     pub(crate) deadline: Moment,
     pub(crate) idle: Duration,
     last_byte: Moment,
-    timer: Option<(Moment, Sleep)>,
 }
 
 impl BodyPatience {
@@ -64,29 +63,27 @@ impl BodyPatience {
             deadline,
             idle,
             last_byte: now,
-            timer: None,
         }
     }
 
-    /// Ready when the patience has run out. The timer is moved when it fires,
-    /// not at each byte.
-    fn poll(&mut self, cx: &mut Context<'_>, clock: &Clock) -> Poll<ExchangeError> {
-        let runs_out = self.deadline.min(self.last_byte + self.idle);
-        loop {
-            let (at, sleep) = self
-                .timer
-                .get_or_insert_with(|| (runs_out, clock.sleep_until(runs_out)));
-            if Pin::new(sleep).poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            if *at >= runs_out {
-                return Poll::Ready(match runs_out == self.deadline {
-                    true => ExchangeError::Deadline,
-                    false => ExchangeError::Idle,
-                });
-            }
-            self.timer = None;
+    /// A byte moved at `now`: a deadline holds for bodies that never pause, too.
+    fn moved(&mut self, now: Moment) -> Result<(), ExchangeError> {
+        self.last_byte = now;
+        match now < self.deadline {
+            true => Ok(()),
+            false => Err(ExchangeError::Deadline),
         }
+    }
+
+    /// Ready when the patience has run out.
+    fn poll(&self, cx: &mut Context<'_>, clock: &Clock, alarm: &mut Alarm) -> Poll<ExchangeError> {
+        let runs_out = self.deadline.min(self.last_byte + self.idle);
+        alarm
+            .poll(runs_out, clock, cx)
+            .map(|()| match runs_out == self.deadline {
+                true => ExchangeError::Deadline,
+                false => ExchangeError::Idle,
+            })
     }
 }
 
@@ -105,6 +102,7 @@ impl Streaming {
             trailers,
             patience,
             clock,
+            broken_off: false,
         };
         if streaming.remaining() == Some(0) {
             streaming.complete();
@@ -130,7 +128,12 @@ impl Streaming {
         });
     }
 
-    fn break_off(&mut self, error: &ExchangeError) -> BrokenOff {
+    /// Ends it, but lets the connection first send what has come until here.
+    fn break_off(
+        &mut self,
+        cx: &Context<'_>,
+        error: &ExchangeError,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         if let Some((_, settlement)) = self.running.take() {
             let backend = settlement.backend().backend();
             tracing::info!(tier = %backend.tier, instance = backend.instance, %error, "a response was broken off");
@@ -141,13 +144,18 @@ impl Streaming {
                 _ => Outcome::UpstreamAborted,
             });
         }
-        BrokenOff
+        self.broken_off = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn poll_frame(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        if self.broken_off {
+            return Poll::Ready(Some(Err(BrokenOff)));
+        }
         let Some((exchange, _)) = &mut self.running else {
             return Poll::Ready(None);
         };
@@ -155,8 +163,8 @@ impl Streaming {
             Poll::Ready(Some(Ok(BodyPiece::Data(data)))) => {
                 if exchange.remaining() == Some(0) {
                     self.complete();
-                } else {
-                    self.patience.last_byte = self.clock.now();
+                } else if let Err(late) = self.patience.moved(self.clock.now()) {
+                    return self.break_off(cx, &late);
                 }
                 Poll::Ready(Some(Ok(Frame::data(data))))
             }
@@ -168,11 +176,16 @@ impl Streaming {
                 self.complete();
                 Poll::Ready(None)
             }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(self.break_off(&error)))),
-            Poll::Pending => match self.patience.poll(cx, &self.clock) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(error) => Poll::Ready(Some(Err(self.break_off(&error)))),
-            },
+            Poll::Ready(Some(Err(error))) => self.break_off(cx, &error),
+            Poll::Pending => {
+                match self
+                    .patience
+                    .poll(cx, &self.clock, &mut exchange.connection.alarm)
+                {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(error) => self.break_off(cx, &error),
+                }
+            }
         }
     }
 }
@@ -194,13 +207,14 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Kind::Fixed(bytes) => bytes.is_none(),
-            Kind::Streaming(streaming) => streaming.running.is_none(),
+            Kind::Streaming(streaming) => streaming.running.is_none() && !streaming.broken_off,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         let exact = match &self.0 {
             Kind::Fixed(bytes) => Some(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            Kind::Streaming(streaming) if streaming.broken_off => None,
             Kind::Streaming(streaming) if streaming.running.is_none() => Some(0),
             Kind::Streaming(streaming) => streaming.remaining(),
         };

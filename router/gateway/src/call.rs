@@ -9,6 +9,7 @@ use hyper::upgrade::OnUpgrade;
 use thermocline_policy::{Moment, Reason, Tier};
 use thermocline_table::{Config, Deployment, Start};
 
+use crate::acquire::Served;
 use crate::deadline::Patience;
 use crate::guard::Checked;
 
@@ -40,6 +41,13 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// It is served so.
+    pub(crate) fn serve(&mut self, served: &Served) {
+        self.tier = Some(served.tier);
+        self.reason = Some(served.reason);
+        self.start = Some(served.start);
+    }
+
     /// Puts the headers on that every response carries.
     pub(crate) fn put(&self, headers: &mut HeaderMap, id: &str, arrived: Moment, now: Moment) {
         put(headers, "x-request-id", id);
@@ -56,7 +64,10 @@ impl Stamp {
         if let Some(reason) = self.reason {
             put_static(headers, "x-thermocline-reason", reason.as_str());
         }
-        put(headers, "server-timing", &self.timing(arrived, now));
+        if let Ok(timing) = HeaderValue::from_str(&self.timing(arrived, now)) {
+            // The backend may have said something of its own.
+            headers.append("server-timing", timing);
+        }
     }
 
     fn timing(&self, arrived: Moment, now: Moment) -> String {

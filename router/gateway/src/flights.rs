@@ -194,6 +194,10 @@ fn waiter(
     }
 }
 
+/// The code of a start that a person called off: nothing failed, and whoever
+/// wakes the deployment again need not wait.
+const STOPPED: &str = "stopped";
+
 /// Takes the flight off the map, and remembers its failure.
 fn land(
     flights: &Mutex<HashMap<Key, Entry>>,
@@ -215,6 +219,9 @@ fn land(
     let Err(error) = outcome else {
         return;
     };
+    if error.code == STOPPED {
+        return;
+    }
     let back_off = limits.first_back_off * 2u32.saturating_pow(failures);
     let back_off = back_off.min(limits.longest_back_off).max(error.retry_after);
     map.insert(

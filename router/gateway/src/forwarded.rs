@@ -51,13 +51,15 @@ impl<'h> RequestFilter<'h> {
             || (*name == AUTHORIZATION && self.strip_authorization);
         let claims =
             *name == FORWARDED || text.starts_with(FORWARDED_PREFIX) || text == "x-real-ip";
-        !ours
-            && !(claims && !self.trusted)
-            // Written by us, from what a trusted peer said.
-            && !matches!(text, "x-forwarded-for" | "x-forwarded-host" | "x-forwarded-proto" | "x-forwarded-prefix")
-            && !is_hop_by_hop(name)
-            && !text.contains('_')
-            && !self.named.iter().any(|named| named.eq_ignore_ascii_case(text))
+        // Written anew by us, from what a trusted peer said.
+        let rewritten = text
+            .strip_prefix(FORWARDED_PREFIX)
+            .is_some_and(|what| matches!(what, "for" | "host" | "proto" | "prefix"));
+        let believed = self.trusted || !claims;
+        let named = || self.named.iter().any(|n| n.eq_ignore_ascii_case(text));
+        // Some backends read `_` as `-`, and so what was taken off here.
+        let ambiguous = text.contains('_');
+        !ours && !rewritten && believed && !ambiguous && !is_hop_by_hop(name) && !named()
     }
 }
 

@@ -7,20 +7,22 @@ use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use thermocline_clock::Clock;
 use thermocline_edge::Lifecycle;
-use thermocline_policy::{Protocol, Tier};
+use thermocline_policy::{Moment, Protocol, Tier};
 use thermocline_table::{Deployment, Start, Table, Wake};
 use tokio::runtime::Handle;
 use ulid::Ulid;
 
+use crate::acquire::{MOST_DECISIONS, Place, just_gone, late};
 use crate::body::ResponseBody;
 use crate::call::{Call, Stamp};
 use crate::deadline::patience;
 use crate::flights::{FlightLimits, Flights};
 use crate::guard::{Checked, check};
-use crate::identify::{ByHead, Identified, by_head, model_of, unknown};
+use crate::identify::{ByHead, Identified, LONGEST_MODEL_READ, by_head, model_of, unknown};
 use crate::inbound::{Inbound, ReadAhead};
 use crate::refusal::{Refusal, refuse};
 use crate::settle::Arrival;
@@ -94,13 +96,13 @@ impl Gateway {
         let id = request_id(&parts.headers);
         let mut stamp = Stamp::default();
         let served = async {
-            let checked = check(&parts)?;
+            let checked = check(&parts, incoming.is_end_stream())?;
             if let Some(answer) = self.own_path(&parts) {
                 return Ok(answer);
             }
             self.check_access(&parts.headers)?;
             let mut body = Inbound::new(incoming, &self.read_ahead);
-            let found = self.identify(&parts, &checked, &mut body).await?;
+            let found = self.identify(&parts, &checked, &mut body, arrived).await?;
             stamp.deployment = Some(found.deployment.clone());
             let config = found.deployment.config.load_full();
             let mut call = Call {
@@ -143,16 +145,17 @@ impl Gateway {
         let found = self
             .find(call, &mut body, counted, &mut arrival, stamp)
             .await;
-        let (served, place) = match found {
+        let place = match found {
             Ok(found) => found,
             Err(refusal) => return Err(ended(arrival, refusal)),
         };
-        self.forward(call, served, place, body, arrival, stamp, lifecycle)
+        self.forward(call, place, body, arrival, stamp, lifecycle)
             .await
             .map_err(|(refusal, arrival)| ended(arrival, refusal))
     }
 
-    /// Finds a tier that serves and a place in it.
+    /// Finds a tier that serves and a place in it. A tier that goes away while
+    /// the request waits for a place is decided about anew.
     async fn find(
         self: &Arc<Self>,
         call: &Call<'_>,
@@ -160,17 +163,33 @@ impl Gateway {
         counted: bool,
         arrival: &mut Arrival,
         stamp: &mut Stamp,
-    ) -> Result<(crate::acquire::Served, thermocline_table::Permit), Refusal> {
+    ) -> Result<Place, Refusal> {
         check_state(call)?;
-        let served = self.find_tier(call, body, counted, stamp).await?;
-        arrival.tier = served.tier;
-        arrival.start = served.start;
-        stamp.tier = Some(served.tier);
-        stamp.reason = Some(served.reason);
-        stamp.start = Some(served.start);
-        let let_in = matches!(served.start, Start::Cold | Start::Joined);
-        let place = self.enter(call, body, let_in).await?;
-        Ok((served, place))
+        let mut turn = None;
+        for _ in 0..MOST_DECISIONS {
+            let served = self.find_tier(call, body, counted, stamp).await?;
+            arrival.serve(&served);
+            stamp.serve(&served);
+            let let_in = matches!(served.start, Start::Cold | Start::Joined);
+            let entered = match turn.take() {
+                Some(entered) => entered,
+                None => self.enter(call, body, let_in).await?,
+            };
+            match self.pick(call, body, served.tier, &[]).await? {
+                Some(backend) => {
+                    return Ok(Place {
+                        tier: served.tier,
+                        turn: entered,
+                        backend: match counted {
+                            true => backend,
+                            false => backend.for_no_traffic(),
+                        },
+                    });
+                }
+                None => turn = Some(entered),
+            }
+        }
+        Err(just_gone())
     }
 
     async fn identify(
@@ -178,6 +197,7 @@ impl Gateway {
         parts: &Parts,
         checked: &Checked,
         body: &mut Inbound,
+        arrived: Moment,
     ) -> Result<Identified, Refusal> {
         // The guard is dropped before anything is awaited.
         let found = by_head(&self.table.load(), parts, &checked.host);
@@ -185,7 +205,9 @@ impl Gateway {
             ByHead::Found(found) => Ok(found),
             ByHead::Unknown => Err(unknown()),
             ByHead::AskBody => {
-                let model = model_of(body).await?;
+                let by = arrived + LONGEST_MODEL_READ;
+                let model = self.clock.timeout_at(by, Box::pin(model_of(body))).await;
+                let model = model.map_err(|_| late())??;
                 let deployment = self.table.load().by_name(&model).cloned();
                 let deployment = deployment.ok_or_else(unknown)?;
                 Ok(Identified {

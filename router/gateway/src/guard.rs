@@ -23,13 +23,14 @@ pub(crate) struct Checked {
     pub(crate) framing: Framing,
 }
 
-/// Checks a request's head.
-pub(crate) fn check(parts: &Parts) -> Result<Checked, Refusal> {
+/// Checks the head of a request, of which the connection may know that it is
+/// `bodyless`: HTTP/2 frames bodies without a header.
+pub(crate) fn check(parts: &Parts, bodyless: bool) -> Result<Checked, Refusal> {
     if parts.method == Method::CONNECT {
         return Err(refuse(501, "unsupported_method", "CONNECT is not served").closing());
     }
     check_size(parts)?;
-    let framing = framing(parts)?;
+    let framing = framing(parts, bodyless)?;
     Ok(Checked {
         host: host(parts)?,
         expects: expects(&parts.headers)?,
@@ -54,7 +55,7 @@ fn check_size(parts: &Parts) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn framing(parts: &Parts) -> Result<Framing, Refusal> {
+fn framing(parts: &Parts, bodyless: bool) -> Result<Framing, Refusal> {
     let bad = |detail| refuse(400, "bad_framing", detail).closing();
     let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
     let mut lengths = parts.headers.get_all(CONTENT_LENGTH).iter();
@@ -75,7 +76,7 @@ fn framing(parts: &Parts) -> Result<Framing, Refusal> {
                 None => Err(bad("the Content-Length is not one number")),
             }
         }
-        (None, None) if parts.version == Version::HTTP_2 => Ok(Framing::Chunked),
+        (None, None) if parts.version == Version::HTTP_2 && !bodyless => Ok(Framing::Chunked),
         (None, None) => Ok(Framing::Empty),
     }
 }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     fn status(headers: &[(&str, &str)]) -> u16 {
-        check(&parts(headers)).map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+        check(&parts(headers), false).map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
     }
 
     #[test]
@@ -236,7 +237,7 @@ mod tests {
                 ("connection", connection),
                 ("upgrade", upgrade),
             ];
-            check(&parts(&headers)).unwrap().upgrade
+            check(&parts(&headers), false).unwrap().upgrade
         };
         assert!(seen("keep-alive, Upgrade", "WebSocket"));
         assert!(seen("upgrade", "websocket"));

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use http::header::{TE, UPGRADE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName};
 use thermocline_policy::HostHeader;
 use thermocline_table::Target;
 
 use crate::forwarded::RequestFilter;
-use crate::guard::{Checked, names_token};
+use crate::guard::Checked;
 use crate::upstream::Framing;
 
 /// What is known of a request beside its own head.
@@ -32,12 +32,12 @@ pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext
     let path = parts.uri.path_and_query().map_or("/", |p| p.as_str());
     let path = &path[context.prefix.unwrap_or(0)..];
     put(&mut out, &[parts.method.as_str().as_bytes(), b" "]);
-    if !path.starts_with('/') {
+    if !path.starts_with('/') && path != "*" {
         out.push(b'/');
     }
     put(&mut out, &[path.as_bytes(), b" HTTP/1.1\r\n"]);
     put_host(&mut out, target, context.checked);
-    put_passed(&mut out, parts, context);
+    put_passed(&mut out, parts, target, context);
     put_framing(&mut out, context.framing);
     put_forwarded(&mut out, parts, context);
     line(&mut out, "x-request-id", context.request_id.as_bytes());
@@ -63,13 +63,11 @@ fn put_host(out: &mut Vec<u8>, target: &Target, checked: &Checked) {
     }
 }
 
-fn put_passed(out: &mut Vec<u8>, parts: &Parts, context: &HeadContext<'_>) {
+fn put_passed(out: &mut Vec<u8>, parts: &Parts, target: &Target, context: &HeadContext<'_>) {
     let filter = RequestFilter::new(&parts.headers, context.trusted, context.strip_authorization);
-    let added = |name: &http::HeaderName, target: &[(http::HeaderName, HeaderValue)]| {
-        target.iter().any(|(ours, _)| ours == name)
-    };
+    let added = |name: &HeaderName| target.headers.iter().any(|(ours, _)| ours == name);
     for (name, value) in &parts.headers {
-        if filter.passes(name) && !added(name, &[]) {
+        if filter.passes(name) && !added(name) {
             line(out, name.as_str(), value.as_bytes());
         }
     }
@@ -84,7 +82,8 @@ fn put_passed(out: &mut Vec<u8>, parts: &Parts, context: &HeadContext<'_>) {
     }
 }
 
-fn wants_trailers(headers: &HeaderMap) -> bool {
+/// Whether the client accepts trailers: only then may they be sent.
+pub(crate) fn wants_trailers(headers: &HeaderMap) -> bool {
     headers
         .get(TE)
         .and_then(|value| value.to_str().ok())
@@ -126,9 +125,4 @@ fn put_forwarded(out: &mut Vec<u8>, parts: &Parts, context: &HeadContext<'_>) {
         whole.extend_from_slice(prefix.unwrap_or_default().as_bytes());
         line(out, "x-forwarded-prefix", &whole);
     }
-}
-
-/// Whether the client accepts trailers: only then may they be sent.
-pub(crate) fn accepts_trailers(headers: &HeaderMap) -> bool {
-    wants_trailers(headers) || names_token(headers, "te")
 }

@@ -1,17 +1,20 @@
 //! Which deployment a request is for: the first that names one wins.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde::Deserialize;
 use thermocline_table::{Deployment, Snapshot};
 
-use crate::inbound::Inbound;
+use crate::inbound::{Inbound, NotWhole};
 use crate::refusal::{Refusal, refuse};
 
 /// The largest body that is read for its `model` field.
 const LARGEST_MODEL_BODY: usize = 16 * 1024 * 1024;
+/// How long a client may take to send it: no deployment's deadline holds yet.
+pub(crate) const LONGEST_MODEL_READ: Duration = Duration::from_secs(600);
 
 /// A deployment, and the path prefix that named it.
 #[derive(Debug)]
@@ -36,7 +39,7 @@ pub(crate) fn by_head(snapshot: &Snapshot, parts: &Parts, host: &str) -> ByHead 
         .find_map(|name| parts.headers.get(name));
     if let Some(name) = named {
         let found = name.to_str().ok().and_then(|name| snapshot.by_name(name));
-        return found.map_or(ByHead::Unknown, |deployment| whole(deployment));
+        return found.map_or(ByHead::Unknown, whole);
     }
     if let Some(deployment) = snapshot.by_host(host) {
         return whole(deployment);
@@ -81,18 +84,21 @@ pub(crate) async fn model_of(body: &mut Inbound) -> Result<String, Refusal> {
     let whole = body
         .read_whole(LARGEST_MODEL_BODY)
         .await
-        .map_err(|_| Refusal::client_left())?
-        .ok_or_else(|| {
-            refuse(
-                413,
-                "body_too_large",
-                "a body is read for its model up to 16 MiB",
-            )
-            .closing()
-        })?;
+        .map_err(not_whole)?;
     serde_json::from_slice::<Named>(&whole)
         .map(|named| named.model)
         .map_err(|_| refuse(404, "unknown_deployment", "the body names no model"))
+}
+
+fn not_whole(why: NotWhole) -> Refusal {
+    let large = "a body is read for its model up to 16 MiB";
+    match why {
+        NotWhole::Left => Refusal::client_left(),
+        NotWhole::TooLarge => refuse(413, "body_too_large", large).closing(),
+        NotWhole::NoRoom => refuse(503, "busy", "too many bodies are being read")
+            .retry_after(Duration::from_secs(1))
+            .closing(),
+    }
 }
 
 /// No such deployment. What the client sent is not repeated.

@@ -20,6 +20,16 @@ const MOST_IN_ALL: usize = 64 * 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InboundError;
 
+/// Why a body cannot be read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotWhole {
+    Left,
+    /// It is larger than the reader wants.
+    TooLarge,
+    /// All that is kept of bodies together is as much as may be.
+    NoRoom,
+}
+
 /// A piece of a request's body.
 pub(crate) enum Piece {
     Data(Bytes),
@@ -97,20 +107,21 @@ impl Inbound {
         }
     }
 
-    /// Reads the whole body, for those who must look into it; `None` when it
-    /// is larger than `most` bytes.
+    /// Reads the whole body of at most `most` bytes, for those who must look
+    /// into it.
     ///
     /// # Errors
-    /// When the client broke off.
-    pub(crate) async fn read_whole(
-        &mut self,
-        most: usize,
-    ) -> Result<Option<Vec<u8>>, InboundError> {
-        std::future::poll_fn(|cx| self.poll_ahead(cx, most + 1)).await?;
-        if self.ahead.iter().map(Bytes::len).sum::<usize>() > most || !self.ended {
-            return Ok(None);
+    /// See [`NotWhole`].
+    pub(crate) async fn read_whole(&mut self, most: usize) -> Result<Vec<u8>, NotWhole> {
+        let read = std::future::poll_fn(|cx| self.poll_ahead(cx, most + 1)).await;
+        read.map_err(|InboundError| NotWhole::Left)?;
+        if self.held.bytes > most {
+            return Err(NotWhole::TooLarge);
         }
-        Ok(Some(self.ahead.iter().flatten().copied().collect()))
+        if !self.ended {
+            return Err(NotWhole::NoRoom);
+        }
+        Ok(self.ahead.iter().flatten().copied().collect())
     }
 
     /// Ready when all was read, or as much as is allowed.
@@ -121,7 +132,8 @@ impl Inbound {
                 Some(Err(error)) => return Poll::Ready(Err(error)),
                 Some(Ok(Piece::Data(data))) => {
                     self.held.take(data.len());
-                    self.ahead.push_back(data);
+                    // A copy: the piece itself keeps the connection's whole buffer.
+                    self.ahead.push_back(Bytes::copy_from_slice(&data));
                 }
                 Some(Ok(Piece::Trailers(trailers))) => {
                     self.trailers = Some(trailers);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 use thermocline_table::Outcome;
@@ -78,6 +78,9 @@ impl Refusal {
             let seconds = delay.as_secs_f64().ceil() as u64;
             let seconds = seconds.clamp(1, LONGEST_RETRY_AFTER);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if self.close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

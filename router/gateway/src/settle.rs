@@ -6,14 +6,16 @@ use thermocline_clock::Clock;
 use thermocline_policy::{Moment, Tier};
 use thermocline_table::{BackendPermit, Deployment, Outcome, Permit, Start};
 
+use crate::acquire::Served;
+
 /// A request that has been counted in and must be counted out. Dropped without
 /// an outcome, its client has left.
 pub(crate) struct Arrival {
     deployment: Arc<Deployment>,
     clock: Clock,
     arrived: Moment,
-    pub(crate) tier: Tier,
-    pub(crate) start: Start,
+    tier: Tier,
+    start: Start,
     open: bool,
 }
 
@@ -27,6 +29,12 @@ impl Arrival {
             start: Start::Warm,
             open: true,
         }
+    }
+
+    /// It is served so.
+    pub(crate) fn serve(&mut self, served: &Served) {
+        self.tier = served.tier;
+        self.start = served.start;
     }
 
     /// Ends it.

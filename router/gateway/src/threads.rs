@@ -85,7 +85,13 @@ where
         .build()?;
     std::thread::Builder::new()
         .name(name.to_owned())
-        .spawn(move || LocalSet::new().block_on(&runtime, async move { body().await }))
+        .spawn(move || {
+            let tasks = LocalSet::new();
+            tasks.block_on(&runtime, async move { body().await });
+            // Switched connections outlive the requests that asked for them: a
+            // WebSocket is told goodbye. All of them end with the drain or the abort.
+            runtime.block_on(tasks);
+        })
 }
 
 /// Hands connections to the threads in turn, so that each has its share.

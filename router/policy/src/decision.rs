@@ -217,15 +217,19 @@ pub fn decide(view: &View) -> Decision {
 }
 
 fn by_rate(view: &View) -> Decision {
-    match view.pod {
-        PodState::Warm | PodState::Booting => match stays(view) {
+    let there = matches!(view.pod, PodState::Warm | PodState::Booting);
+    // A pod that was demoted and has not gone yet stays for nobody: coming back
+    // to it takes a promotion, or a rate near `demote_rps` would flap.
+    let demoted = view.current == Some(Tier::Serverless) && !view.pod_pinned;
+    if there && !demoted {
+        return match stays(view) {
             Some(reason) => on_pod(view, reason),
             None => Decision::of(Tier::Serverless, Reason::BelowPromote),
-        },
-        PodState::Absent | PodState::BackingOff => match refused_promotion(view) {
-            Some(reason) => Decision::of(Tier::Serverless, reason),
-            None => on_pod(view, Reason::Promote),
-        },
+        };
+    }
+    match refused_promotion(view) {
+        Some(reason) => Decision::of(Tier::Serverless, reason),
+        None => on_pod(view, Reason::Promote),
     }
 }
 

@@ -62,6 +62,9 @@ pub struct Backend {
     suspect_until: AtomicU64,
 }
 
+/// The bit of `in_flight` that says that it takes no more.
+const RETIRED: u32 = 1 << 31;
+
 impl Backend {
     /// A backend without work, for at most `limit` requests at a time.
     pub fn new(instance: Option<String>, tier: Tier, target: Target, limit: Option<u32>) -> Self {
@@ -78,12 +81,27 @@ impl Backend {
 
     /// Sets the most requests at a time; `None` = no limit of its own.
     pub fn set_limit(&self, limit: Option<u32>) {
-        self.limit.store(limit.unwrap_or(u32::MAX), Ordering::Relaxed);
+        self.limit
+            .store(limit.unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
     /// Requests in hand.
     pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Relaxed)
+        self.in_flight.load(Ordering::Acquire) & !RETIRED
+    }
+
+    /// Takes no more work, for good, if it has none in hand. Who still holds an
+    /// old list of backends then gets no place on it.
+    pub fn retire(&self) -> bool {
+        let idle = self
+            .in_flight
+            .compare_exchange(0, RETIRED, Ordering::AcqRel, Ordering::Acquire);
+        idle.is_ok() || self.is_retired()
+    }
+
+    /// Whether it takes no more work, for good.
+    pub fn is_retired(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) & RETIRED != 0
     }
 
     /// Others are preferred until `until`.
@@ -100,7 +118,7 @@ impl Backend {
         let most = self.limit.load(Ordering::Relaxed);
         self.in_flight
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |n| {
-                (n < most).then_some(n + 1)
+                (n < most && n < RETIRED - 1).then_some(n + 1)
             })
             .is_ok()
     }
@@ -111,6 +129,7 @@ impl Backend {
 pub struct BackendPermit {
     backend: Arc<Backend>,
     deployment: Arc<Deployment>,
+    keeps_alive: bool,
 }
 
 impl BackendPermit {
@@ -123,7 +142,15 @@ impl BackendPermit {
         Some(BackendPermit {
             backend: backend.clone(),
             deployment: deployment.clone(),
+            keeps_alive: true,
         })
+    }
+
+    /// The same place for what is no traffic: its end does not start the idle
+    /// clock again.
+    pub fn for_no_traffic(mut self) -> Self {
+        self.keeps_alive = false;
+        self
     }
 
     /// The backend.
@@ -140,6 +167,40 @@ impl BackendPermit {
 impl Drop for BackendPermit {
     fn drop(&mut self) {
         self.backend.in_flight.fetch_sub(1, Ordering::AcqRel);
-        self.deployment.end_work(self.backend.tier);
+        self.deployment
+            .end_work(self.backend.tier, self.keeps_alive);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backend() -> Backend {
+        let target = Target {
+            tls: false,
+            host: "b".to_owned(),
+            port: 80,
+            host_header: HostHeader::Keep,
+            headers: Vec::new(),
+        };
+        Backend::new(None, Tier::Pod, target, None)
+    }
+
+    #[test]
+    fn a_retired_backend_gets_no_work_from_an_old_list() {
+        let backend = backend();
+        assert!(backend.retire());
+        assert!(!backend.try_add());
+        assert_eq!(backend.in_flight(), 0);
+    }
+
+    #[test]
+    fn a_backend_with_work_in_hand_is_not_retired() {
+        let backend = backend();
+        assert!(backend.try_add());
+        assert!(!backend.retire());
+        assert!(backend.try_add());
+        assert_eq!(backend.in_flight(), 2);
     }
 }

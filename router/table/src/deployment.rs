@@ -1,5 +1,5 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -89,6 +89,7 @@ pub struct Deployment {
     watched: ArcSwap<Watched>,
     waiting: AtomicU32,
     current: AtomicU8,
+    changing: Mutex<()>,
     last_transition: AtomicU64,
     clock: Clock,
 }
@@ -117,6 +118,7 @@ impl Deployment {
             changed: Notify::new(),
             waiting: AtomicU32::new(0),
             current: AtomicU8::new(current.map_or(NO_TIER, |tier| tier as u8)),
+            changing: Mutex::new(()),
             last_transition: AtomicU64::new(NO_TRANSITION),
             clock,
         }
@@ -185,20 +187,19 @@ impl Deployment {
 
     /// Makes `decision` the tier in force. The one caller that changes it gets
     /// the transition; a first decision is none.
+    ///
+    /// Whoever decided a moment ago may have seen less than who changed the
+    /// tier since, and must not change it back: a change is decided again,
+    /// one at a time.
     pub fn commit(&self, decision: &Decision, now: Moment) -> Option<Transition> {
-        let before = self.current.load(Ordering::Acquire);
-        if before == decision.tier as u8 {
+        if self.current() == Some(decision.tier) {
             return None;
         }
-        self.current
-            .compare_exchange(
-                before,
-                decision.tier as u8,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            )
-            .ok()?;
-        let from = Tier::from_index(before)?;
+        let _one = self.changing.lock().unwrap_or_else(|e| e.into_inner());
+        let now = now.max(self.clock.now());
+        let decision = self.decide(now);
+        let before = self.current.swap(decision.tier as u8, Ordering::AcqRel);
+        let from = Tier::from_index(before).filter(|from| *from != decision.tier)?;
         self.last_transition.store(now.nanos(), Ordering::Release);
         let transition = Transition {
             from,
@@ -243,10 +244,12 @@ impl Deployment {
         &self.clock
     }
 
-    pub(crate) fn end_work(&self, tier: Tier) {
+    pub(crate) fn end_work(&self, tier: Tier, keeps_alive: bool) {
         let traffic = &self.traffic[tier];
-        // The idle clock first: nobody may see "no work" with an old end.
-        traffic.touch(self.clock.now());
+        if keeps_alive {
+            // The idle clock first: nobody may see "no work" with an old end.
+            traffic.touch(self.clock.now());
+        }
         traffic.in_flight.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_waiters();
     }
@@ -259,5 +262,83 @@ pub struct Waiting(Arc<Deployment>);
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use thermocline_clock::ManualClock;
+    use thermocline_policy::{Defaults, PodTier, ServerlessTier};
+
+    use super::*;
+
+    fn deployment(time: &ManualClock) -> Deployment {
+        let mut spec = Spec::named("m");
+        let (provider, gpu, host) = ("toy".to_owned(), Vec::new(), None);
+        spec.tiers.serverless = Some(ServerlessTier {
+            provider: provider.clone(),
+            gpu: gpu.clone(),
+            max_workers: 1,
+            idle_timeout: Duration::from_secs(30),
+            queue_delay: Duration::from_secs(4),
+            host,
+        });
+        spec.tiers.pod = Some(PodTier {
+            provider,
+            gpu,
+            min_instances: 0,
+            max_instances: 1,
+            idle_timeout: Duration::from_secs(60),
+            host,
+        });
+        let config = Config {
+            settings: spec.settings(&Defaults::default()),
+            spec,
+            generation: 1,
+            stopped: false,
+            deleting: false,
+            forced: None,
+            ignore: RegexSet::empty(),
+        };
+        Deployment::new(config, None, time.clock())
+    }
+
+    /// The 60th arrival promotes; the 59th decided just before it and commits
+    /// just after.
+    #[test]
+    fn b01_an_older_decision_takes_no_newer_one_back() {
+        let time = ManualClock::starting_at(SystemTime::UNIX_EPOCH);
+        let (deployment, now) = (deployment(&time), time.now());
+        for _ in 0..59 {
+            deployment.record(now);
+        }
+        let older = deployment.decide(now);
+        assert_eq!(deployment.commit(&older, now), None, "the first is none");
+        let stale = deployment.decide(now);
+        deployment.record(now);
+        let newer = deployment.decide(now);
+        let transition = deployment.commit(&newer, now).expect("a promotion");
+        assert_eq!(
+            (transition.from, transition.to),
+            (Tier::Serverless, Tier::Pod)
+        );
+        assert_eq!(deployment.commit(&stale, now), None);
+        assert_eq!(deployment.current(), Some(Tier::Pod));
+    }
+
+    #[test]
+    fn what_is_no_traffic_leaves_the_idle_clock_alone() {
+        let time = ManualClock::starting_at(SystemTime::UNIX_EPOCH);
+        let deployment = deployment(&time);
+        let traffic = &deployment.traffic[Tier::Pod];
+        time.advance(Duration::from_secs(5));
+        traffic.begin();
+        deployment.end_work(Tier::Pod, false);
+        assert_eq!(traffic.last_end(), Moment::ORIGIN);
+        traffic.begin();
+        deployment.end_work(Tier::Pod, true);
+        assert_eq!((traffic.last_end(), traffic.in_flight()), (time.now(), 0));
     }
 }

@@ -89,13 +89,16 @@ impl Outcome {
 const STARTS: usize = Start::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
+/// How often each kind of transition happened, by the reason's word for order.
+type Transitions = BTreeMap<(Tier, Tier, &'static str), (Reason, u64)>;
+
 /// What has been counted of one deployment. It goes with the deployment, so no
 /// label outlives it and none comes from a client.
 #[derive(Debug, Default)]
 pub struct Tally {
     requests: TierMap<[[AtomicU64; OUTCOMES]; STARTS]>,
     /// Rare enough for a lock.
-    transitions: Mutex<BTreeMap<(Tier, Tier, &'static str), (Reason, u64)>>,
+    transitions: Mutex<Transitions>,
     cold_starts: TierMap<[AtomicU64; 2]>,
     disconnects: AtomicU64,
     /// From arrival to the last byte.
@@ -156,7 +159,9 @@ impl Tally {
     pub fn transitions(&self) -> Vec<(Tier, Tier, Reason, u64)> {
         let transitions = self.transitions.lock().unwrap_or_else(|e| e.into_inner());
         let kinds = transitions.iter();
-        kinds.map(|((from, to, _), (reason, n))| (*from, *to, *reason, *n)).collect()
+        kinds
+            .map(|((from, to, _), (reason, n))| (*from, *to, *reason, *n))
+            .collect()
     }
 
     /// Every count of starts above zero: tier, whether it succeeded, how many.

@@ -2,11 +2,13 @@
 //!
 //! [`backend`] is the model server that a test controls and observes byte by
 //! byte, [`client`] is the caller, [`provider`] makes backends exist when it is
-//! asked for instances.
+//! asked for instances, [`system`] is the whole product in the test's process,
+//! [`process`](mod@process) is its binary as users run it.
 
 pub mod backend;
 pub mod client;
 pub mod http1;
+pub mod process;
 pub mod provider;
 pub mod system;
 mod watched;

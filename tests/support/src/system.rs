@@ -24,6 +24,7 @@ use thermocline_table::Table;
 use tokio::runtime::{Handle, Runtime};
 
 pub use admin::Admin;
+pub(crate) use admin::breathe;
 use elsewhere::Elsewhere;
 
 use crate::client::RawClient;
@@ -144,7 +145,9 @@ impl System {
 
     /// A connection to the request plane.
     pub async fn client(&self) -> RawClient {
-        RawClient::connect(self.request).await.expect("the request plane accepts")
+        RawClient::connect(self.request)
+            .await
+            .expect("the request plane accepts")
     }
 
     /// Ends it as a `kill -9` would.

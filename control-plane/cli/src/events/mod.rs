@@ -1,6 +1,6 @@
 //! `events`: what has happened, and with `-f` what happens.
 
-mod sse;
+pub(crate) mod sse;
 
 use std::time::Duration;
 

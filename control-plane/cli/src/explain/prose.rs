@@ -50,6 +50,7 @@ fn words(reason: &str, inputs: &Inputs) -> Option<String> {
         "local_fits" => "this machine's GPU memory holds it",
         "no_serverless" => "there is no serverless tier",
         "no_pod" => "there is no pod tier",
+        "pod_warm" if inputs.pod_pinned => "a pod is kept",
         "pod_warm" => {
             return Some(format!(
                 "a warm pod stays while the window holds {demote} requests or more"
@@ -81,8 +82,12 @@ fn traffic(inputs: &Inputs) -> String {
     } else {
         ", not yet seen in full"
     };
+    let limits = match inputs.rate_decides() {
+        true => format!("; {promote} or more promote to pod, fewer than {demote} demote"),
+        false => String::new(),
+    };
     format!(
-        "In the last {window}{seen}: {} ({:.2} per second); {promote} or more promote to pod, fewer than {demote} demote.",
+        "In the last {window}{seen}: {} ({:.2} per second){limits}.",
         requests(inputs.count),
         inputs.rps,
     )
@@ -95,6 +100,12 @@ fn next_switch(name: &str, decision: &Decision) -> Option<String> {
             "Nothing else counts until `thermocline unforce {name}`."
         )),
         ("dedicated" | "no_serverless" | "no_pod", _) | (_, Tier::Dedicated) => {
+            Some("The request rate changes nothing here.".to_owned())
+        }
+        (_, Tier::Pod) if decision.inputs.pod_pinned => {
+            Some("It stays, whatever the rate: `min_instances` keeps a pod.".to_owned())
+        }
+        (_, Tier::Serverless | Tier::Pod) if !decision.inputs.rate_decides() => {
             Some("The request rate changes nothing here.".to_owned())
         }
         (_, Tier::Local) => Some("This changes when the GPU memory no longer holds it.".to_owned()),

@@ -119,6 +119,37 @@ async fn what_the_rate_does_not_decide_says_so() {
 }
 
 #[tokio::test]
+async fn no_switch_is_promised_to_a_tier_that_it_lacks() {
+    let mut decision = decision("serverless", "below_promote", 3);
+    decision["inputs"]["tiers"] = json!(["serverless"]);
+    let text = explained(&decision).await;
+    assert!(
+        !text.contains("promote to pod") && !text.contains("Next switch"),
+        "{text}"
+    );
+    assert!(
+        text.contains("The request rate changes nothing here.\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_pod_that_is_kept_is_not_said_to_go() {
+    let mut decision = decision("pod", "pod_warm", 3);
+    decision["inputs"]["tiers"] = json!(["serverless", "pod"]);
+    decision["inputs"]["pod_pinned"] = json!(true);
+    let text = explained(&decision).await;
+    assert!(
+        text.starts_with("sdxl is served by pod: a pod is kept (rule `pod_warm`).\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("`min_instances` keeps a pod.\n") && !text.contains("demote"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn a_decision_of_the_past_is_found_by_its_id() {
     let mut past = decision("serverless", "below_promote", 3);
     past["id"] = json!("01J");

@@ -46,7 +46,7 @@ impl ControlPlane {
         };
         let moved = row.state.as_str() != state.as_str();
         instance.apply(state.clone(), epoch, changes, now);
-        if state.is_ready() && instance.backend().is_none() {
+        if state.is_ready() && instance.backend().is_none_or(|b| b.is_retired()) {
             self.restore_backend(deployment, instance);
         }
         self.publish(deployment);

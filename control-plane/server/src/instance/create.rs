@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{InstanceEvent, NanoUsd};
-use thermocline_provider::ProviderInstance;
+use thermocline_provider::{Provider, ProviderInstance};
 use thermocline_store::InstanceChanges;
 use thermocline_table::StartFailed;
 
@@ -26,18 +26,23 @@ impl ControlPlane {
         let patience = deployment.with_spec(|spec| spec.health.start_timeout);
         let deadline = instance.since + patience;
         let mut pause = FIRST_PAUSE;
+        // Whether an earlier call may have made it, be it an earlier process's.
+        let mut doubtful = instance.adopted;
         while instance.state().is_starting() && !self.drain.is_cancelled() {
             let adapter = &instance.provider.adapter;
             let result = adapter.create(&instance.id, &instance.request).await;
-            instance.provider.note(&result, self.clock.now());
             let error = match result {
                 Ok(created) => return self.created(deployment, instance, created).await,
                 Err(error) => error,
             };
             if error.before_effect() {
                 self.give_up(deployment, instance, refused(&error)).await;
-                return self.never_made(deployment, instance).await;
+                if !doubtful {
+                    self.never_made(deployment, instance).await;
+                }
+                return;
             }
+            doubtful = true;
             tracing::warn!(instance = instance.id, %error, "a create was not answered");
             if self.clock.now() >= deadline {
                 let failed = StartFailed {

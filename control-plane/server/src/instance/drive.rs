@@ -44,8 +44,10 @@ impl ControlPlane {
 
     /// Waits for `delay`, a nudge, or the shutdown.
     pub(super) async fn pause(&self, instance: &Instance, delay: Duration) {
+        let until = self.clock.now() + delay;
+        let _rest = instance.rest(until);
         tokio::select! {
-            () = self.clock.sleep(delay) => {}
+            () = self.clock.sleep_until(until) => {}
             () = instance.nudge.notified() => {}
             () = self.drain.cancelled() => {}
         }
@@ -74,8 +76,7 @@ impl ControlPlane {
         }
         let text = format!("{} start failed: {}", instance.tier, error.detail);
         self.tell_instance(deployment, instance, "failed", &text);
-        deployment.start_failed(instance.tier, error, self.clock.now());
-        self.publish(deployment);
+        self.start_failed(deployment, instance.tier, error);
         self.nudge(deployment);
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{InstanceEvent, InstanceState};
+use thermocline_policy::{InstanceEvent, InstanceState, Moment};
 use thermocline_store::InstanceChanges;
 
 use super::Instance;
@@ -64,6 +64,7 @@ impl ControlPlane {
             self.pause(instance, DRAIN_LOOK).await;
             return;
         }
+        let _rest = instance.rest(Moment::NEVER);
         tokio::select! {
             () = ended => {}
             () = instance.nudge.notified() => {}

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{InstanceEvent, Moment, NanoUsd};
-use thermocline_provider::{Address, ProviderInstance, ProviderState};
+use thermocline_provider::{Address, Provider, ProviderInstance, ProviderState};
 use thermocline_store::InstanceChanges;
 use thermocline_table::StartFailed;
 
@@ -63,8 +63,14 @@ impl ControlPlane {
                 Some(_) => health.ready.interval,
                 None => self.clock.now().until(progress.next_ask),
             };
-            self.pause(instance, wait.min(self.clock.now().until(deadline)))
-                .await;
+            let until = (self.clock.now() + wait).min(deadline);
+            // A nudge shortens no probe's interval, unless it ends the start.
+            while instance.state().is_starting()
+                && self.clock.now() < until
+                && !self.drain.is_cancelled()
+            {
+                self.pause(instance, self.clock.now().until(until)).await;
+            }
         }
     }
 
@@ -80,7 +86,6 @@ impl ControlPlane {
             return None;
         }
         let result = instance.provider.adapter.get(provider_id).await;
-        instance.provider.note(&result, self.clock.now());
         progress.asks += 1;
         let pause = (FIRST_ASK * progress.asks).min(ASK_EVERY);
         progress.next_ask = self.clock.now() + pause;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{InstanceEvent, Moment};
-use thermocline_provider::{ProviderError, list_all};
+use thermocline_provider::{Deletion, Provider, ProviderError, list_all};
 use thermocline_store::InstanceChanges;
 
 use super::Instance;
@@ -10,11 +10,67 @@ use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// Between two looks while the provider answers.
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
+/// Between two attempts while it refuses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Complete lists without it, in a row, that confirm an absence.
 const LISTS: u32 = 2;
-/// An instance whose create was never answered may appear for this long.
+/// A young instance may be hidden from calls for this long.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
+
+/// How far a deletion is.
+struct Effort {
+    began: Moment,
+    /// Looks in a row that did not find it.
+    absences: u32,
+    /// Refusals since the last answer.
+    failures: u32,
+    pause: Duration,
+    /// Whether the provider has ever taken the deletion for one of a thing it
+    /// knows: a young instance may be unknown to it although it exists.
+    accepted: bool,
+}
+
+impl Effort {
+    fn beginning(now: Moment) -> Self {
+        Effort {
+            began: now,
+            absences: 0,
+            failures: 0,
+            pause: FIRST_PAUSE,
+            accepted: false,
+        }
+    }
+
+    fn answered(&mut self, absent: bool) {
+        self.absences = if absent { self.absences + 1 } else { 0 };
+        if self.failures > 0 {
+            (self.failures, self.pause) = (0, FIRST_PAUSE);
+        }
+    }
+
+    fn refused(&mut self) {
+        self.absences = 0;
+        self.failures += 1;
+    }
+
+    fn proves_absence(&self, now: Moment) -> bool {
+        let visible = self.accepted || now.since(self.began) >= VISIBLE_WITHIN;
+        visible && self.absences >= LISTS
+    }
+
+    /// The pause before the next look; longer each time.
+    fn next_pause(&mut self) -> Duration {
+        let longest = match self.failures {
+            0 => LONGEST_LOOK,
+            _ => LONGEST_PAUSE,
+        };
+        let pause = self.pause;
+        self.pause = (pause * 2).min(longest);
+        pause
+    }
+}
 
 impl ControlPlane {
     /// Deletes it until its absence is confirmed. Never given up.
@@ -24,45 +80,44 @@ impl ControlPlane {
         instance: &Arc<Instance>,
         provider_id: Option<String>,
     ) {
-        let began = self.clock.now();
-        let (mut absences, mut pause, mut failures) = (0, FIRST_PAUSE, 0u32);
+        let mut effort = Effort::beginning(self.clock.now());
         while !self.drain.is_cancelled() {
             let step = match &provider_id {
-                Some(id) => self.delete_step(instance, id).await,
+                Some(id) => self.delete_step(instance, id, &mut effort).await,
                 None => self.search_step(deployment, instance).await,
             };
             match step {
-                Ok(Look::Absent) => absences += 1,
-                Ok(Look::There) => absences = 0,
                 Ok(Look::Found) => return,
+                Ok(look) => {
+                    effort.answered(matches!(look, Look::Absent));
+                    deployment.set_last_error(None);
+                }
                 Err(error) => {
-                    absences = 0;
-                    failures += 1;
-                    self.tell_refusal(deployment, instance, &error, failures);
+                    effort.refused();
+                    self.tell_refusal(deployment, instance, &error, effort.failures);
                 }
             }
-            if absences >= LISTS && self.past_visibility(&provider_id, began) {
-                deployment.set_last_error(None);
+            if effort.proves_absence(self.clock.now()) {
                 return self.confirmed_absent(deployment, instance).await;
             }
-            self.clock.sleep(pause).await;
-            pause = match failures {
-                0 => (pause * 2).min(Duration::from_secs(5)),
-                _ => (pause * 2).min(LONGEST_PAUSE),
-            };
+            let until = self.clock.now() + effort.next_pause();
+            let _rest = instance.rest(until);
+            tokio::select! {
+                () = self.clock.sleep_until(until) => {}
+                () = self.drain.cancelled() => {}
+            }
         }
     }
 
-    fn past_visibility(&self, provider_id: &Option<String>, began: Moment) -> bool {
-        provider_id.is_some() || self.clock.now().since(began) >= VISIBLE_WITHIN
-    }
-
     /// Asks for the deletion, and looks whether it is there.
-    async fn delete_step(&self, instance: &Instance, id: &str) -> Result<Look, ProviderError> {
+    async fn delete_step(
+        &self,
+        instance: &Instance,
+        id: &str,
+        effort: &mut Effort,
+    ) -> Result<Look, ProviderError> {
         let adapter = &instance.provider.adapter;
-        let deleted = adapter.delete(id).await;
-        instance.provider.note(&deleted, self.clock.now());
-        deleted?;
+        effort.accepted |= adapter.delete(id).await? == Deletion::Accepted;
         if adapter.get(id).await?.is_some() {
             return Ok(Look::There);
         }
@@ -80,7 +135,6 @@ impl ControlPlane {
         instance: &Arc<Instance>,
     ) -> Result<Look, ProviderError> {
         let listed = list_all(instance.provider.adapter.as_ref(), &self.owner).await;
-        instance.provider.note(&listed, self.clock.now());
         let (all, complete) = listed?;
         let Some(found) = all.into_iter().find(|seen| seen.key == instance.id) else {
             return Ok(if complete { Look::Absent } else { Look::There });

@@ -42,10 +42,13 @@ async fn whole(mut body: Body) -> Result<Vec<u8>, Problem> {
     }
     match seen <= LARGEST {
         true => Ok(bytes),
-        false => Err(Problem::new(
-            413,
-            "body_too_large",
-            "a document may have 2 MiB",
-        )),
+        false => {
+            tracing::warn!(bytes = seen, "a document was too large and was refused");
+            Err(Problem::new(
+                413,
+                "body_too_large",
+                "a document may have 2 MiB",
+            ))
+        }
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use thermocline_wire::forced_from_json;
 
 use super::body::document;
+use super::params::{Asked, Named};
 use super::{Control, Problem};
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
@@ -22,7 +23,7 @@ pub(super) struct Page {
 
 const LARGEST_PAGE: usize = 1000;
 
-pub(super) async fn list(State(control): Control, Query(page): Query<Page>) -> Json<Value> {
+pub(super) async fn list(State(control): Control, Asked(page): Asked<Page>) -> Json<Value> {
     let limit = page.limit.unwrap_or(LARGEST_PAGE).clamp(1, LARGEST_PAGE);
     let after = page.cursor.unwrap_or_default();
     let mut found = control.all().into_iter().filter(|d| *d.live.name > *after);
@@ -80,7 +81,7 @@ pub(super) async fn put_all(
 
 pub(super) async fn read(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
 ) -> Result<Json<Value>, Problem> {
     let deployment = find(&control, &name)?;
     Ok(Json(control.deployment_json(&deployment)))
@@ -88,7 +89,7 @@ pub(super) async fn read(
 
 pub(super) async fn put(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     let document = document(request, &control.clock).await?;
@@ -103,7 +104,7 @@ pub(super) async fn put(
 
 pub(super) async fn patch(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
     request: Request,
 ) -> Result<Json<Value>, Problem> {
     let document = document(request, &control.clock).await?;
@@ -113,7 +114,7 @@ pub(super) async fn patch(
 
 pub(super) async fn delete(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
 ) -> Result<Response, Problem> {
     let deployment = control.delete(&name).await?;
     Ok(accepted(&control, &deployment))
@@ -121,7 +122,7 @@ pub(super) async fn delete(
 
 pub(super) async fn force(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
     request: Request,
 ) -> Result<Json<Value>, Problem> {
     let document = document(request, &control.clock).await?;
@@ -132,7 +133,7 @@ pub(super) async fn force(
 
 pub(super) async fn unforce(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
 ) -> Result<Json<Value>, Problem> {
     let deployment = control.force(&name, None).await?;
     Ok(Json(control.deployment_json(&deployment)))
@@ -140,7 +141,7 @@ pub(super) async fn unforce(
 
 pub(super) async fn wake(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
 ) -> Result<Response, Problem> {
     let deployment = control.set_stopped(&name, false).await?;
     let live = deployment.live.clone();
@@ -160,7 +161,7 @@ pub(super) async fn wake(
 
 pub(super) async fn sleep(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
 ) -> Result<Response, Problem> {
     let deployment = control.set_stopped(&name, true).await?;
     Ok(accepted(&control, &deployment))

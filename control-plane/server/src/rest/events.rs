@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use serde_json::{Value, json};
-use thermocline_store::EventRow;
+use thermocline_store::{EventRow, Store, StoreError};
 use thermocline_wire::rfc3339;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -15,7 +15,7 @@ use super::{Control, Problem};
 
 /// What a listener without a place to resume from gets first.
 const BACKLOG: i64 = 100;
-const LARGEST_BACKLOG: u32 = 10_000;
+const PAGE: u32 = 1_000;
 
 /// The events since `Last-Event-ID`, then those that happen, until we drain.
 pub(super) async fn stream(
@@ -29,7 +29,7 @@ pub(super) async fn stream(
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.parse().ok())
         .unwrap_or((last - BACKLOG).max(0));
-    let backlog = control.store.events_after(after, LARGEST_BACKLOG).await?;
+    let backlog = all_after(&control.store, after).await?;
     let seen = backlog.last().map_or(after, |row| row.seq);
     let caught_up = Event::default().event("caught-up").data("{}");
     let past = stream::iter(backlog).map(|row| event(&row));
@@ -39,6 +39,21 @@ pub(super) async fn stream(
         .map(Ok)
         .take_until(control.drain.clone().cancelled_owned());
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}
+
+/// Every event after `seq`, page by page: none may be missing between the past
+/// and what is told from now on.
+async fn all_after(store: &Store, seq: i64) -> Result<Vec<EventRow>, StoreError> {
+    let mut all: Vec<EventRow> = Vec::new();
+    loop {
+        let after = all.last().map_or(seq, |row| row.seq);
+        let page = store.events_after(after, PAGE).await?;
+        let last = page.len() < PAGE as usize;
+        all.extend(page);
+        if last {
+            return Ok(all);
+        }
+    }
 }
 
 /// What is told after `seen`; a listener that is too slow is cut off, and

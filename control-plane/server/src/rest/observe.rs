@@ -1,21 +1,22 @@
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use thermocline_policy::Tier;
-use thermocline_provider::OfferQuery;
+use thermocline_provider::{OfferQuery, Provider};
 use thermocline_wire::rfc3339;
 
 use super::deployments::find;
+use super::params::{Asked, Named};
 use super::{Control, Problem};
 use crate::metrics::render;
 use crate::status::{decision_json, instance_json};
 
 pub(super) async fn decision(
     State(control): Control,
-    Path(name): Path<String>,
+    Named(name): Named<String>,
 ) -> Result<Json<Value>, Problem> {
     let deployment = find(&control, &name)?;
     let (now, wall) = (control.clock.now(), control.clock.wall_micros());
@@ -31,8 +32,8 @@ pub(super) struct Page {
 
 pub(super) async fn decisions(
     State(control): Control,
-    Path(name): Path<String>,
-    Query(page): Query<Page>,
+    Named(name): Named<String>,
+    Asked(page): Asked<Page>,
 ) -> Result<Json<Value>, Problem> {
     find(&control, &name)?;
     let limit = page.limit.unwrap_or(50).clamp(1, 500);
@@ -69,7 +70,7 @@ pub(super) async fn instances(State(control): Control) -> Json<Value> {
 /// Replaces an instance: it is deleted; where one is wanted, another comes.
 pub(super) async fn delete_instance(
     State(control): Control,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     let missing = || Problem::new(404, "not_found", "no such instance");
     let instance = control.index().get(&id).cloned().ok_or_else(missing)?;
@@ -114,8 +115,8 @@ pub(super) struct Wanted {
 
 pub(super) async fn offers(
     State(control): Control,
-    Path(name): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Named(name): Named<String>,
+    Asked(wanted): Asked<Wanted>,
 ) -> Result<Json<Value>, Problem> {
     let missing = || Problem::new(404, "not_found", "no such provider");
     let provider = control.providers.get(&name).ok_or_else(missing)?;
@@ -124,9 +125,8 @@ pub(super) async fn offers(
         vram_mib: wanted.vram_mib.unwrap_or(0),
         gpus: wanted.gpus.unwrap_or(0),
     };
-    let offers = provider.adapter.offers(query).await;
-    provider.note(&offers, control.clock.now());
-    Ok(Json(json!({ "items": offers?, "next": null })))
+    let offers = provider.adapter.offers(query).await?;
+    Ok(Json(json!({ "items": offers, "next": null })))
 }
 
 pub(super) async fn metrics(State(control): Control) -> Response {

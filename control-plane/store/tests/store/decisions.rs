@@ -74,6 +74,7 @@ async fn decisions_go_with_their_deployment() {
     let store = in_memory().await;
     with_deployments(&store, &["a"]).await;
     let id = store.append_decision(&decision("a", "{}")).await.unwrap();
+    store.set_deleting("a", NOW).await.unwrap();
     store.forget_deployment("a").await.unwrap();
     assert_eq!(store.decision(id).await.unwrap(), None);
     let late = store.append_decision(&decision("a", "{}")).await;

@@ -232,6 +232,12 @@ async fn events_outlive_their_deployment() {
         body: "{}".into(),
     };
     store.append_events(&[event]).await.unwrap();
+    let alive = store.forget_deployment("a").await.unwrap_err();
+    assert!(
+        matches!(alive, StoreError::NotFound(_)),
+        "nobody tears it down"
+    );
+    store.set_deleting("a", NOW).await.unwrap();
     store.forget_deployment("a").await.unwrap();
     assert_eq!(store.events_after(0, 10).await.unwrap().len(), 1);
 }

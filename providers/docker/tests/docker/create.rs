@@ -58,7 +58,7 @@ async fn a_process_that_ends_says_with_which_code() {
 
 /// Case B40: an exited left-over of ours stands in nobody's way.
 #[tokio::test]
-async fn a_leftover_is_seen_bypassed_and_deleted() {
+async fn b40_a_leftover_is_seen_bypassed_and_deleted() {
     on_docker(async |ground| {
         let (old, request) = (key(), ground.request(&[("EXIT_AFTER", "0ms")]));
         let made = ground.provider.create(&old, &request).await.unwrap();

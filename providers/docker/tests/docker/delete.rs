@@ -9,7 +9,7 @@ use crate::support::{Ground, ask, endpoint, key, limits, on_docker, provider};
 /// Case B40: the old container ignores SIGTERM for 8 s. It stands in nobody's
 /// way, and its own key says that it is on its way down.
 #[tokio::test]
-async fn a_successor_does_not_wait_for_a_stubborn_predecessor() {
+async fn b40_a_successor_does_not_wait_for_a_stubborn_predecessor() {
     on_docker(async |ground| {
         let (old, stubborn) = (key(), ground.request(&[("IGNORE_TERM", "8s")]));
         let first = ground.provider.create(&old, &stubborn).await.unwrap();

@@ -9,7 +9,7 @@ use thermocline_provider::{Provider, ProviderErrorKind, ProviderState};
 use crate::support::{ask, key, on_docker};
 
 #[tokio::test]
-async fn a_port_taken_by_a_process_leaves_no_husk_and_the_same_key_succeeds_later() {
+async fn b41_a_port_taken_by_a_process_leaves_no_husk_and_the_same_key_succeeds_later() {
     on_docker(async |ground| {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
@@ -31,7 +31,7 @@ async fn a_port_taken_by_a_process_leaves_no_husk_and_the_same_key_succeeds_late
 }
 
 #[tokio::test]
-async fn a_port_taken_by_a_container_is_a_port_conflict_too() {
+async fn b41_a_port_taken_by_a_container_is_a_port_conflict_too() {
     on_docker(async |ground| {
         let first = ground.provider.create(&key(), &ground.request(&[])).await;
         let url = first.unwrap().address.unwrap().url;
@@ -45,7 +45,7 @@ async fn a_port_taken_by_a_container_is_a_port_conflict_too() {
 }
 
 #[tokio::test]
-async fn automatic_ports_never_collide() {
+async fn b41_automatic_ports_never_collide() {
     on_docker(async |ground| {
         let (keys, request) = ([key(), key(), key(), key()], ground.request(&[]));
         let creates = keys.iter().map(|key| ground.provider.create(key, &request));
@@ -75,7 +75,7 @@ async fn a_start_that_was_cut_off_is_finished() {
 }
 
 #[tokio::test]
-async fn a_husk_of_ours_is_replaced() {
+async fn b41_a_husk_of_ours_is_replaced() {
     on_docker(async |ground| {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();

@@ -6,7 +6,7 @@ use crate::support::{key, on_docker};
 
 /// Case B40: a foreign container has the wanted name.
 #[tokio::test]
-async fn a_stranger_with_our_name_is_reported_and_left_alone() {
+async fn b40_a_stranger_with_our_name_is_reported_and_left_alone() {
     on_docker(async |ground| {
         let key = key();
         let name = format!("tc-{}-{}", ground.owner, key.to_lowercase());

@@ -114,6 +114,19 @@ async fn a_failure_is_remembered_and_its_back_off_doubles() {
 }
 
 #[tokio::test]
+async fn a_start_that_was_called_off_is_not_held_against_the_next() {
+    let field = Airfield::new();
+    let (waiter, land) = field.join(10);
+    let called_off = StartFailed {
+        code: STOPPED,
+        ..no_capacity()
+    };
+    land.send(Err(called_off.clone())).unwrap();
+    assert_eq!(waiter.unwrap().landed().await, Err(called_off));
+    assert!(field.join(10).0.is_ok());
+}
+
+#[tokio::test]
 async fn a_new_generation_is_not_held_to_an_old_failure() {
     let field = Airfield::new();
     let (waiter, land) = field.join(10);

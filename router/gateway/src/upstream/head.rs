@@ -61,7 +61,9 @@ impl ResponseHead {
             return Ok(Decoder::Empty);
         }
         if let Some(coding) = self.headers.get(TRANSFER_ENCODING) {
+            // With a length beside it, somebody on the way reads another body than we.
             let chunked = coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+                && !self.headers.contains_key(CONTENT_LENGTH)
                 && self.headers.get_all(TRANSFER_ENCODING).iter().count() == 1;
             return match chunked {
                 true => Ok(Decoder::chunked()),

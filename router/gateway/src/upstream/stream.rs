@@ -3,6 +3,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use thermocline_clock::Alarm;
 use thermocline_table::BackendId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -27,6 +28,8 @@ pub(crate) struct Connection {
     /// Whether it has carried a request before.
     pub(crate) reused: bool,
     next_read: usize,
+    /// Goes from request to request with it.
+    pub(crate) alarm: Alarm,
 }
 
 impl Connection {
@@ -37,6 +40,7 @@ impl Connection {
             backend,
             reused: false,
             next_read: FIRST_READ,
+            alarm: Alarm::default(),
         }
     }
 

@@ -33,6 +33,7 @@ fn the_rules_stand_in_their_order() {
     let all: TierSet = Tier::ALL.into_iter().collect();
     let mut v = View {
         tiers: all,
+        current: Some(Tier::Pod),
         forced: Some(Tier::Pod),
         local: LocalFit::Fits,
         pod: PodState::Warm,
@@ -64,6 +65,7 @@ fn counts_are_compared_not_rates() {
     assert_eq!(answer(v), (Tier::Serverless, Reason::BelowPromote));
     v.count = 600;
     assert_eq!(answer(v), (Tier::Pod, Reason::Promote));
+    v.current = Some(Tier::Pod);
     v.pod = PodState::Warm;
     v.count = 300;
     assert_eq!(answer(v), (Tier::Pod, Reason::PodWarm));
@@ -122,6 +124,22 @@ fn a_demotion_waits_for_data_work_and_hold() {
     assert_eq!(answer(held), (Tier::Pod, Reason::Hold));
     held.since_transition = Some(Duration::from_secs(60));
     assert_eq!(answer(held), (Tier::Serverless, Reason::BelowPromote));
+}
+
+#[test]
+fn a_demoted_pod_that_has_not_gone_yet_comes_back_only_by_promotion() {
+    let mut v = View {
+        current: Some(Tier::Serverless),
+        pod: PodState::Warm,
+        count: 300,
+        ..view()
+    };
+    assert_eq!(answer(v), (Tier::Serverless, Reason::BelowPromote));
+    v.count = 600;
+    assert_eq!(answer(v), (Tier::Pod, Reason::Promote));
+    v.count = 0;
+    v.pod_pinned = true;
+    assert_eq!(answer(v), (Tier::Pod, Reason::PodWarm));
 }
 
 #[test]
@@ -300,7 +318,8 @@ proptest! {
     #[test]
     fn work_in_hand_or_missing_data_never_demotes(view in any_view()) {
         let both = TierSet::EMPTY.with(Tier::Serverless).with(Tier::Pod);
-        let warm = View { tiers: both, forced: None, pod: PodState::Warm, ..view };
+        let current = Some(Tier::Pod);
+        let warm = View { tiers: both, forced: None, current, pod: PodState::Warm, ..view };
         if warm.pod_in_flight > 0 || !warm.observed {
             prop_assert_eq!(decide(&warm).tier, Tier::Pod);
         }

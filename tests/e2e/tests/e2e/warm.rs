@@ -11,7 +11,12 @@ async fn a_request_is_answered_by_the_dedicated_backend() {
     let spec = json!({ "name": "m", "tiers": { "dedicated": { "url": backend.url() } } });
     system.admin.deploy(spec).await;
     let mut client = system.client().await;
-    let response = client.request("POST", "/d/m/x").body("hi").send().await.unwrap();
+    let response = client
+        .request("POST", "/d/m/x")
+        .body("hi")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(response.status, 200);
     assert_eq!(response.body, "hello");
     let seen = backend.seen();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 /// SHA-256, in hexadecimal, of `pieces` in a row.
-pub(crate) fn sha256_hex(pieces: impl IntoIterator<Item = Bytes>) -> String {
+pub fn sha256_hex(pieces: impl IntoIterator<Item = Bytes>) -> String {
     let hash = pieces.into_iter().fold(Sha256::new(), Sha256::chain_update);
     hex(&hash.finalize())
 }

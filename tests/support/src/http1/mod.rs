@@ -14,7 +14,8 @@ pub mod websocket;
 
 pub use body::Framing;
 pub(crate) use body::{BodyReader, allows_body};
-pub(crate) use digest::{hex, sha256_hex};
+pub(crate) use digest::hex;
+pub use digest::sha256_hex;
 pub use head::{RequestHead, ResponseHead};
 pub use headers::Headers;
 pub(crate) use inbound::{Inbound, Parsed};

@@ -10,7 +10,7 @@ use super::TOKEN;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A typed client of the admin plane.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Admin {
     client: Client,
     /// Where the admin plane listens.
@@ -18,8 +18,10 @@ pub struct Admin {
 }
 
 impl Admin {
-    pub(super) fn new(address: SocketAddr) -> Self {
-        let client = Client::builder().no_proxy().build().expect("a client");
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        // A connection kept idle would be closed when the test moves the time on.
+        let builder = Client::builder().no_proxy().pool_max_idle_per_host(0);
+        let client = builder.build().expect("a client");
         Admin { client, address }
     }
 

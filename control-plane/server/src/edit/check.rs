@@ -1,0 +1,100 @@
+use std::collections::HashMap;
+
+use serde_json::Value;
+use thermocline_policy::{FieldErrors, Spec, Tier};
+use thermocline_wire::spec_from_json;
+
+use super::EditError;
+use crate::control::ControlPlane;
+use crate::provider::{DOCKER, name_for};
+
+impl ControlPlane {
+    /// Reads specifications that are to be written together.
+    pub(super) fn read_all(
+        &self,
+        documents: &[Value],
+        place: impl Fn(usize, String) -> String,
+    ) -> Result<Vec<Spec>, EditError> {
+        let mut errors = FieldErrors::default();
+        let mut specs: Vec<Spec> = Vec::new();
+        for (i, document) in documents.iter().enumerate() {
+            let read = spec_from_json(document, &self.defaults);
+            let mut found = match read {
+                Ok(spec) => {
+                    let found = self.check_against_others(&spec, &specs);
+                    specs.push(spec);
+                    found
+                }
+                Err(found) => found,
+            };
+            let moved = std::mem::take(&mut found).into_iter().map(|mut error| {
+                error.field = place(i, error.field);
+                error
+            });
+            errors.extend(moved);
+        }
+        errors.into_result(specs).map_err(EditError::Invalid)
+    }
+
+    /// The rules that no single specification shows.
+    fn check_against_others(&self, spec: &Spec, with: &[Spec]) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        if with.iter().any(|other| other.name == spec.name) {
+            errors.push("name", "is given twice");
+        }
+        for tier in [Tier::Serverless, Tier::Pod] {
+            let Some(name) = name_for(spec, tier) else {
+                continue;
+            };
+            if !self.providers.contains_key(name) || name == DOCKER {
+                let names: Vec<&str> = self.cloud_names().collect();
+                let known = if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                };
+                let field = format!("tiers.{tier}.provider");
+                errors.push(field, format!("is not configured; configured: {known}"));
+            }
+        }
+        let taken = self.taken_names(spec, with);
+        for (i, host) in spec.routes.hosts.iter().enumerate() {
+            if let Some(by) = taken.get(host.as_str()) {
+                errors.push(format!("routes.hosts[{i}]"), format!("is taken by {by}"));
+            }
+        }
+        for (i, alias) in spec.routes.aliases.iter().enumerate() {
+            if let Some(by) = taken.get(alias.as_str()) {
+                errors.push(format!("routes.aliases[{i}]"), format!("is taken by {by}"));
+            }
+        }
+        if let Some(by) = taken.get(spec.name.as_str()) {
+            errors.push("name", format!("is an alias of {by}"));
+        }
+        errors
+    }
+
+    fn cloud_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.providers.keys().map(String::as_str);
+        names.filter(|name| *name != DOCKER)
+    }
+
+    /// The hosts and names that other deployments have, and whose they are.
+    fn taken_names(&self, spec: &Spec, with: &[Spec]) -> HashMap<String, String> {
+        let mut taken = HashMap::new();
+        let mut take = |other: &Spec| {
+            if other.name == spec.name {
+                return;
+            }
+            let names = other.routes.hosts.iter().chain(&other.routes.aliases);
+            for name in names.chain([&other.name]) {
+                taken.insert(name.clone(), other.name.clone());
+            }
+        };
+        with.iter().for_each(&mut take);
+        for deployment in self.all() {
+            deployment.with_spec(&mut take);
+        }
+        taken
+    }
+}

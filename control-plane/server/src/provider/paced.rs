@@ -1,0 +1,108 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use thermocline_clock::Clock;
+use thermocline_provider::{
+    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    ProviderError, ProviderErrorKind, ProviderInstance,
+};
+
+use super::Condition;
+
+/// A rate limit that named no delay is kept for this long.
+const UNNAMED_DELAY: Duration = Duration::from_secs(5);
+
+/// How often each call ended in which way.
+pub(crate) type Calls = BTreeMap<(&'static str, &'static str), u64>;
+
+/// An adapter whose every call is counted and noted, and none is made before a
+/// rate limit has ended.
+pub(crate) struct Paced {
+    adapter: Arc<dyn Provider>,
+    clock: Clock,
+    seen: Mutex<(Condition, Calls)>,
+}
+
+impl Paced {
+    pub(super) fn new(adapter: Arc<dyn Provider>, clock: Clock) -> Self {
+        Paced {
+            adapter,
+            clock,
+            seen: Mutex::default(),
+        }
+    }
+
+    pub(super) fn condition(&self) -> Condition {
+        self.seen().0.clone()
+    }
+
+    pub(super) fn calls(&self) -> Calls {
+        self.seen().1.clone()
+    }
+
+    fn may_call(&self) -> Result<(), ProviderError> {
+        let now = self.clock.now();
+        let limited = self.seen().0.rate_limited_until;
+        match limited.filter(|until| *until > now) {
+            None => Ok(()),
+            Some(until) => Err(ProviderError::new(
+                ProviderErrorKind::RateLimited(Some(now.until(until))),
+                "the provider asked us to wait",
+            )),
+        }
+    }
+
+    /// Makes a call, unless it is too early for any.
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        self.may_call()?;
+        let result = call.await;
+        let now = self.clock.now();
+        let word = result.as_ref().err().map_or("ok", |e| e.kind.code());
+        let mut seen = self.seen();
+        seen.0.note(result.as_ref().err(), now, UNNAMED_DELAY);
+        *seen.1.entry((name, word)).or_insert(0) += 1;
+        drop(seen);
+        result
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, (Condition, Calls)> {
+        self.seen.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+#[async_trait]
+impl Provider for Paced {
+    async fn capabilities(&self) -> Result<Capabilities, ProviderError> {
+        self.call("capabilities", self.adapter.capabilities()).await
+    }
+
+    async fn offers(&self, query: OfferQuery) -> Result<Vec<Offer>, ProviderError> {
+        self.call("offers", self.adapter.offers(query)).await
+    }
+
+    async fn create(
+        &self,
+        key: &str,
+        request: &InstanceRequest,
+    ) -> Result<ProviderInstance, ProviderError> {
+        self.call("create", self.adapter.create(key, request)).await
+    }
+
+    async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {
+        self.call("get", self.adapter.get(id)).await
+    }
+
+    async fn list(&self, owner: &str, cursor: Option<&str>) -> Result<InstancePage, ProviderError> {
+        self.call("list", self.adapter.list(owner, cursor)).await
+    }
+
+    async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
+        self.call("delete", self.adapter.delete(id)).await
+    }
+}

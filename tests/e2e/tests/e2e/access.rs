@@ -1,0 +1,137 @@
+//! Who may call what, and that the description says the same.
+
+use std::collections::BTreeSet;
+
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use thermocline_server::{Route, routes};
+
+use crate::scene::{Scene, bearer, ok};
+
+fn client() -> Client {
+    Client::builder().no_proxy().build().unwrap()
+}
+
+async fn call(scene: &Scene, route: &Route, token: Option<&str>) -> (u16, Value) {
+    let path = route
+        .path
+        .replace("{name}", "nothing")
+        .replace("{id}", "nothing");
+    let url = format!("http://{}{path}", scene.system.admin.address);
+    let mut request = client().request(route.method.clone(), url);
+    if let Some(token) = token {
+        request = request.header("authorization", token);
+    }
+    let response = request.send().await.unwrap();
+    let status = response.status().as_u16();
+    let stream = response.headers()["content-type"] == "text/event-stream";
+    let body = if stream {
+        String::new()
+    } else {
+        response.text().await.unwrap()
+    };
+    (status, serde_json::from_str(&body).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn nothing_but_health_answers_without_the_token() {
+    let scene = Scene::new(ok()).await;
+    let near = [
+        "Bearer wrong",
+        "Bearer",
+        "Basic dGVzdC10b2tlbg==",
+        "test-token",
+        "",
+    ];
+    for route in routes() {
+        for token in near.map(Some).into_iter().chain([None]) {
+            let (status, body) = call(&scene, &route, token).await;
+            let asked = format!("{} {} {token:?}", route.method, route.path);
+            if route.open {
+                assert_eq!(status, 200, "{asked}");
+            } else {
+                assert_eq!(
+                    (status, &body["code"]),
+                    (401, &json!("unauthorized")),
+                    "{asked}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_route_answers_whoever_has_the_token() {
+    let scene = Scene::new(ok()).await;
+    for route in routes() {
+        let (status, body) = call(&scene, &route, Some(&bearer())).await;
+        let there = match status {
+            404 => body["detail"] != "there is nothing here",
+            status => (200..500).contains(&status) && ![401, 403, 405].contains(&status),
+        };
+        assert!(there, "{} {}: {status} {body}", route.method, route.path);
+    }
+}
+
+#[tokio::test]
+async fn the_description_has_every_route_and_no_other() {
+    let scene = Scene::new(ok()).await;
+    let url = format!("http://{}/openapi.json", scene.system.admin.address);
+    let request = client().get(url).header("authorization", bearer());
+    let text = request.send().await.unwrap().text().await.unwrap();
+    let description: Value = serde_json::from_str(&text).unwrap();
+    assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));
+    let described: BTreeSet<(String, String)> = description["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            let methods =
+                methods.filter(|key| key.parse::<Method>().is_ok() && *key != "parameters");
+            methods.map(move |method| (method.to_uppercase(), path.clone()))
+        })
+        .collect();
+    let served = routes().into_iter();
+    let served = served.map(|r| (r.method.to_string(), r.path.to_owned()));
+    assert_eq!(described, served.collect());
+}
+
+#[tokio::test]
+async fn every_reference_of_the_description_leads_somewhere() {
+    let text = include_str!("../../../../docs/openapi.json");
+    let description: Value = serde_json::from_str(text).unwrap();
+    let mut left = vec![&description];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(map) => left.extend(map.values()),
+            Value::Array(items) => left.extend(items),
+            _ => {}
+        }
+        if let Some(reference) = value["$ref"].as_str() {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(description.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn mistakes_in_a_path_or_query_are_problem_documents() {
+    let scene = Scene::new(ok()).await;
+    for path in [
+        "/deployments?limit=many",
+        "/deployments/%ff",
+        "/providers/toy/offers?tier=moon",
+    ] {
+        let (status, body) = scene.admin(Method::GET, path).await;
+        assert_eq!(
+            (status, &body["status"]),
+            (400, &json!(400)),
+            "{path}: {body}"
+        );
+    }
+    let (status, body) = scene.admin(Method::GET, "/nothing").await;
+    assert_eq!((status, &body["code"]), (404, &json!("not_found")));
+    let (status, body) = scene.admin(Method::DELETE, "/deployments").await;
+    assert_eq!((status, &body["code"]), (405, &json!("method_not_allowed")));
+}

@@ -1,0 +1,8 @@
+//! What only a process of its own can show: signals, crashes, memory, files.
+
+mod crash;
+mod memory;
+mod no_daemon;
+mod refusals;
+mod shutdown;
+mod slow_clients;
