@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::io::EdgeIo;
 use crate::phase::{Phase, Serving};
+use crate::signal::Signal;
 
 /// How long a client may take.
 #[derive(Debug, Clone, Copy)]
@@ -67,12 +68,9 @@ pub async fn serve_connection<S, B>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let served = serve(stream, service, timeouts, &lifecycle, &clock);
-    tokio::select! {
-        biased;
-        result = served => if let Err(error) = result {
-            tracing::debug!(%error, "a client's connection ended");
-        },
-        () = lifecycle.abort.cancelled() => {}
+    let ended = Signal::of(&lifecycle.abort).unless(pin!(served)).await;
+    if let Some(Err(error)) = ended {
+        tracing::debug!(%error, "a client's connection ended");
     }
 }
 
@@ -111,10 +109,13 @@ where
             .max_header_list_size(32 * 1024)
             .serve_connection(io, service);
         let mut connection = pin!(connection);
-        tokio::select! {
-            result = connection.as_mut() => return Ok(result?),
-            () = lifecycle.drain.cancelled() => connection.as_mut().graceful_shutdown(),
+        if let Some(result) = Signal::of(&lifecycle.drain)
+            .unless(connection.as_mut())
+            .await
+        {
+            return Ok(result?);
         }
+        connection.as_mut().graceful_shutdown();
         return Ok(connection.await?);
     }
     let connection = http1::Builder::new()
@@ -124,10 +125,13 @@ where
         .serve_connection(io, service)
         .with_upgrades();
     let mut connection = pin!(connection);
-    tokio::select! {
-        result = connection.as_mut() => return Ok(result?),
-        () = lifecycle.drain.cancelled() => connection.as_mut().graceful_shutdown(),
+    if let Some(result) = Signal::of(&lifecycle.drain)
+        .unless(connection.as_mut())
+        .await
+    {
+        return Ok(result?);
     }
+    connection.as_mut().graceful_shutdown();
     Ok(connection.await?)
 }
 

@@ -11,6 +11,7 @@ mod alarm;
 mod connection;
 mod io;
 mod phase;
+mod signal;
 
 pub use accept::{Accept, connection_limit, listen};
 pub use connection::{Lifecycle, Timeouts, serve_connection};

@@ -1,5 +1,6 @@
 //! One request on its way: what it is, and how long it may take.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use thermocline_table::{Config, Deployment, Start};
 use crate::acquire::Served;
 use crate::deadline::Patience;
 use crate::guard::Checked;
+use crate::names;
 
 /// A request whose deployment is known.
 pub(crate) struct Call<'c> {
@@ -50,50 +52,61 @@ impl Stamp {
 
     /// Puts the headers on that every response carries.
     pub(crate) fn put(&self, headers: &mut HeaderMap, id: &str, arrived: Moment, now: Moment) {
-        put(headers, "x-request-id", id);
+        put(headers, &names::REQUEST_ID, id);
         let Some(deployment) = &self.deployment else {
             return;
         };
-        put(headers, "x-thermocline-deployment", &deployment.name);
+        put(headers, &names::DEPLOYMENT, &deployment.name);
         if let Some(tier) = self.tier {
-            put_static(headers, "x-thermocline-tier", tier.as_str());
+            put_static(headers, &names::TIER, tier.as_str());
         }
         if let Some(start) = self.start {
-            put_static(headers, "x-thermocline-start", start.as_str());
+            put_static(headers, &names::START, start.as_str());
         }
         if let Some(reason) = self.reason {
-            put_static(headers, "x-thermocline-reason", reason.as_str());
+            put_static(headers, &names::REASON, reason.as_str());
         }
         if let Ok(timing) = HeaderValue::from_str(&self.timing(arrived, now)) {
             // The backend may have said something of its own.
-            headers.append("server-timing", timing);
+            headers.append(&names::SERVER_TIMING, timing);
         }
     }
 
     fn timing(&self, arrived: Moment, now: Moment) -> String {
-        let millis = |from: Moment, to: Moment| to.since(from).as_micros() as f64 / 1000.0;
-        let hold = millis(arrived, self.sent.unwrap_or(now));
+        let hold = Millis::between(arrived, self.sent.unwrap_or(now));
         match (self.sent, self.answered) {
             (Some(sent), Some(answered)) => {
                 format!(
-                    "hold;dur={hold:.3}, upstream;dur={:.3}",
-                    millis(sent, answered)
+                    "hold;dur={hold}, upstream;dur={}",
+                    Millis::between(sent, answered)
                 )
             }
-            _ => format!("hold;dur={hold:.3}"),
+            _ => format!("hold;dur={hold}"),
         }
     }
 }
 
-fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
+/// A duration in milliseconds with three decimals, without a float's detour.
+struct Millis(u128);
+
+impl Millis {
+    fn between(from: Moment, to: Moment) -> Self {
+        Millis(to.since(from).as_micros())
     }
 }
 
-fn put_static(headers: &mut HeaderMap, name: &'static str, value: &'static str) {
-    headers.insert(
-        HeaderName::from_static(name),
-        HeaderValue::from_static(value),
-    );
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+fn put(headers: &mut HeaderMap, name: &HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+fn put_static(headers: &mut HeaderMap, name: &HeaderName, value: &'static str) {
+    headers.insert(name, HeaderValue::from_static(value));
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use thermocline_policy::{Moment, Settings, parse_duration};
 
+use crate::names;
 use crate::refusal::{Refusal, refuse};
 
 /// Until when a request may wait for a start, and until when it may take at all.
@@ -20,9 +21,9 @@ pub(crate) fn patience(
     settings: &Settings,
     arrived: Moment,
 ) -> Result<Patience, Refusal> {
-    let whole = duration(headers, "x-thermocline-timeout")?;
+    let whole = duration(headers, &names::TIMEOUT)?;
     let whole = whole.map_or(settings.deadline, |asked| asked.min(settings.deadline));
-    let cold = match duration(headers, "x-scale-up-timeout")? {
+    let cold = match duration(headers, &names::SCALE_UP_TIMEOUT)? {
         Some(asked) => asked,
         None => preferred_wait(headers).unwrap_or(settings.max_wait),
     };
@@ -34,7 +35,7 @@ pub(crate) fn patience(
 
 /// A duration with a unit; a bare number counts as seconds, as the services
 /// that made these headers up do.
-fn duration(headers: &HeaderMap, name: &'static str) -> Result<Option<Duration>, Refusal> {
+fn duration(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Duration>, Refusal> {
     let Some(value) = headers.get(name) else {
         return Ok(None);
     };
@@ -55,7 +56,7 @@ fn duration(headers: &HeaderMap, name: &'static str) -> Result<Option<Duration>,
 /// `Prefer: wait=60` (RFC 7240 §4.3).
 fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
     headers
-        .get_all("prefer")
+        .get_all(&names::PREFER)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))

@@ -7,6 +7,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName};
 
 use crate::guard::connection_tokens;
+use crate::names;
 
 /// Headers that belong to one connection.
 const HOP_BY_HOP: [HeaderName; 6] = [
@@ -74,6 +75,6 @@ pub(crate) fn strip_response(headers: &mut HeaderMap) {
     for name in &HOP_BY_HOP {
         headers.remove(name);
     }
-    headers.remove("keep-alive");
-    headers.remove("proxy-connection");
+    headers.remove(&names::KEEP_ALIVE);
+    headers.remove(&names::PROXY_CONNECTION);
 }

@@ -24,6 +24,7 @@ use crate::flights::{FlightLimits, Flights};
 use crate::guard::{Checked, check};
 use crate::identify::{ByHead, Identified, LONGEST_MODEL_READ, by_head, model_of, unknown};
 use crate::inbound::{Inbound, ReadAhead};
+use crate::names;
 use crate::refusal::{Refusal, refuse};
 use crate::settle::Arrival;
 use crate::trust::TrustedProxies;
@@ -85,7 +86,7 @@ impl Gateway {
         self: Arc<Self>,
         mut request: Request<Incoming>,
         peer: SocketAddr,
-        lifecycle: Lifecycle,
+        lifecycle: Arc<Lifecycle>,
     ) -> Response<ResponseBody> {
         let arrived = self.clock.now();
         let on_upgrade = request
@@ -272,7 +273,7 @@ fn request_id(headers: &HeaderMap) -> String {
     let plain =
         |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
     headers
-        .get("x-request-id")
+        .get(&names::REQUEST_ID)
         .and_then(|value| value.to_str().ok())
         .filter(plain)
         .map_or_else(|| Ulid::generate().to_string(), str::to_owned)

@@ -12,6 +12,7 @@ use thermocline_table::Target;
 
 use crate::forwarded::RequestFilter;
 use crate::guard::Checked;
+use crate::names;
 use crate::upstream::Framing;
 
 /// What is known of a request beside its own head.
@@ -103,10 +104,13 @@ fn put_framing(out: &mut Vec<u8>, framing: Framing) {
 }
 
 fn put_forwarded(out: &mut Vec<u8>, parts: &Parts, context: &HeadContext<'_>) {
-    let said = |name: &str| parts.headers.get(name).filter(|_| context.trusted);
+    let said = |name: &str| match context.trusted {
+        true => parts.headers.get(name),
+        false => None,
+    };
     let mut chain = String::new();
     if context.trusted {
-        for value in parts.headers.get_all("x-forwarded-for") {
+        for value in parts.headers.get_all(&names::FORWARDED_FOR) {
             if let Ok(value) = value.to_str() {
                 let _ = write!(chain, "{value}, ");
             }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use thermocline_table::{Deployment, Snapshot};
 
 use crate::inbound::{Inbound, NotWhole};
+use crate::names;
 use crate::refusal::{Refusal, refuse};
 
 /// The largest body that is read for its `model` field.
@@ -34,7 +35,7 @@ pub(crate) enum ByHead {
 
 /// Looks at header, Host and path, in this order.
 pub(crate) fn by_head(snapshot: &Snapshot, parts: &Parts, host: &str) -> ByHead {
-    let named = ["x-thermocline-deployment", "x-gateway-model-name"]
+    let named = [&names::DEPLOYMENT, &names::MODEL_NAME]
         .into_iter()
         .find_map(|name| parts.headers.get(name));
     if let Some(name) = named {

@@ -18,6 +18,7 @@ mod guard;
 mod head;
 mod identify;
 mod inbound;
+mod names;
 mod refusal;
 mod settle;
 mod threads;

@@ -132,13 +132,17 @@ impl Worker {
     async fn run(self, mut accepted: mpsc::Receiver<Accepted>) {
         let tasks = TaskTracker::new();
         let clock = self.gateway.clock.clone();
+        let mut next_sweep = clock.now() + SWEEP;
         loop {
             tokio::select! {
                 next = accepted.recv() => match next {
                     Some(next) => drop(tasks.spawn_local(self.connection(next))),
                     None => break,
                 },
-                () = clock.sleep(SWEEP) => sweep(clock.now()),
+                () = clock.sleep_until(next_sweep) => {
+                    sweep(clock.now());
+                    next_sweep = clock.now() + SWEEP;
+                }
             }
         }
         tasks.close();
@@ -150,12 +154,18 @@ impl Worker {
 
     fn connection(&self, (stream, peer, place): Accepted) -> impl Future<Output = ()> + 'static {
         let gateway = self.gateway.clone();
-        let (timeouts, lifecycle) = (self.timeouts, self.lifecycle.clone());
+        let timeouts = self.timeouts;
+        // Tokens of its own: looking at them shares nothing with other connections.
+        let lifecycle = Lifecycle {
+            drain: self.lifecycle.drain.child_token(),
+            abort: self.lifecycle.abort.child_token(),
+        };
         async move {
             let clock = gateway.clock.clone();
-            let within = lifecycle.clone();
+            let within = Arc::new(lifecycle.clone());
             let service = service_fn(move |request: Request<Incoming>| {
-                let answer = gateway.clone().handle(request, peer, within.clone());
+                // Boxed: it would be moved several times on its way into the connection.
+                let answer = Box::pin(gateway.clone().handle(request, peer, within.clone()));
                 async move { Ok::<_, Infallible>(answer.await) }
             });
             serve_connection(stream, service, timeouts, lifecycle, clock).await;

@@ -1,3 +1,5 @@
+use std::mem::MaybeUninit;
+
 use bytes::{Buf, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -20,9 +22,11 @@ pub(crate) struct ResponseHead {
 impl ResponseHead {
     /// Takes a head off `buf`; `None` = more is needed.
     pub(crate) fn parse(buf: &mut BytesMut) -> Result<Option<Self>, ExchangeError> {
-        let mut slots = [httparse::EMPTY_HEADER; MOST_HEADERS];
-        let mut response = httparse::Response::new(&mut slots);
-        let parsed = response.parse(buf).map_err(|_| ExchangeError::Malformed)?;
+        let mut slots = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut []);
+        let parsed = httparse::ParserConfig::default()
+            .parse_response_with_uninit_headers(&mut response, buf, &mut slots)
+            .map_err(|_| ExchangeError::Malformed)?;
         let httparse::Status::Complete(length) = parsed else {
             return match buf.len() > LARGEST_HEAD {
                 true => Err(ExchangeError::Malformed),
