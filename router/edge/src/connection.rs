@@ -102,21 +102,8 @@ where
         phase: (!h2).then_some(phase),
     };
     if h2 {
-        let connection = http2::Builder::new(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .keep_alive_interval(Some(timeouts.idle))
-            .max_concurrent_streams(256)
-            .max_header_list_size(32 * 1024)
-            .serve_connection(io, service);
-        let mut connection = pin!(connection);
-        if let Some(result) = Signal::of(&lifecycle.drain)
-            .unless(connection.as_mut())
-            .await
-        {
-            return Ok(result?);
-        }
-        connection.as_mut().graceful_shutdown();
-        return Ok(connection.await?);
+        // Boxed: an HTTP/1.1 connection should not carry the room for it.
+        return Box::pin(serve_http2(io, service, timeouts, lifecycle)).await;
     }
     let connection = http1::Builder::new()
         .max_buf_size(READ_BUFFER)
@@ -129,6 +116,33 @@ where
         .unless(connection.as_mut())
         .await
     {
+        return Ok(result?);
+    }
+    connection.as_mut().graceful_shutdown();
+    Ok(connection.await?)
+}
+
+async fn serve_http2<S, B>(
+    io: EdgeIo,
+    service: Phased<S>,
+    timeouts: Timeouts,
+    lifecycle: &Lifecycle,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send,
+    S::Future: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(timeouts.idle))
+        .max_concurrent_streams(256)
+        .max_header_list_size(32 * 1024)
+        .serve_connection(io, service);
+    let mut connection = pin!(connection);
+    let ended = Signal::of(&lifecycle.drain).unless(connection.as_mut());
+    if let Some(result) = ended.await {
         return Ok(result?);
     }
     connection.as_mut().graceful_shutdown();

@@ -150,7 +150,9 @@ impl Gateway {
             Ok(found) => found,
             Err(refusal) => return Err(ended(arrival, refusal)),
         };
-        self.forward(call, place, body, arrival, stamp, lifecycle)
+        // Boxed: a request that waits should not carry the room for forwarding.
+        let forward = self.forward(call, place, body, arrival, stamp, lifecycle);
+        Box::pin(forward)
             .await
             .map_err(|(refusal, arrival)| ended(arrival, refusal))
     }

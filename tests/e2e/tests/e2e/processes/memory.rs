@@ -10,8 +10,8 @@ use thermocline_support::process::{Server, Setup, raise_open_files};
 const PARKED: usize = 1000;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
-/// Twice what an optimised build should need; the benchmark holds that one to its goal.
-const PER_PARKED: u64 = 48 * KIB;
+/// The product's goal; an unoptimised build holds it, too.
+const PER_PARKED: u64 = 16 * KIB;
 const ROUNDS: u64 = 4;
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn parked_requests_are_small_and_their_memory_is_used_again() {
     let each = rounds[0] / PARKED as u64;
     eprintln!("{each} bytes per parked request; {rounds:?} more while parked, {after} after");
     assert!(each <= PER_PARKED, "{each}");
-    // The allocator may keep what it got, but must not need as much again each time.
+    assert!(after < rounds[0] / 2, "{after} are not given back");
     assert!(
         rounds.iter().all(|more| *more < 2 * rounds[0]),
         "{rounds:?}"
