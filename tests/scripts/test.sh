@@ -12,4 +12,8 @@ fi
 if grep -rqE --include='*.rs' '^ *//[/!] ```' router control-plane providers tests; then
     cargo test --workspace --doc --locked --quiet
 fi
+# Built once, before any test waits for it.
+cargo build --locked --package thermocline
+THERMOCLINE_BIN="$(realpath "${CARGO_TARGET_DIR:-target}")/debug/thermocline"
+export THERMOCLINE_BIN
 exec cargo nextest run --workspace --locked "$@"

@@ -5,6 +5,7 @@ mod layers;
 mod planes;
 mod signals;
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use thermocline_server::Config;
@@ -88,5 +89,6 @@ pub(crate) fn log_to_stderr(level: &str) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .try_init();
 }

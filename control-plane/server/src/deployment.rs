@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use thermocline_policy::{Moment, Spec, Tier, TierMap};
+use thermocline_policy::{Moment, Reason, Spec, Tier, TierMap};
 use thermocline_store::DeploymentRow;
 use thermocline_table::{Backend, Deployment, StartFailed};
 use tokio::sync::watch;
@@ -34,6 +34,7 @@ struct State {
     back_offs: TierMap<Option<BackOff>>,
     dedicated: Option<Arc<Backend>>,
     last_error: Option<String>,
+    refusal: Option<(Tier, Reason)>,
 }
 
 impl Controlled {
@@ -50,6 +51,7 @@ impl Controlled {
                 back_offs: TierMap::default(),
                 dedicated: None,
                 last_error: None,
+                refusal: None,
             }),
             version: watch::Sender::new(0),
         }
@@ -147,6 +149,11 @@ impl Controlled {
 
     pub(crate) fn set_dedicated(&self, backend: Option<Arc<Backend>>) {
         self.state().dedicated = backend;
+    }
+
+    /// Notes the transition that is refused now; whether that is news.
+    pub(crate) fn refusal_changed(&self, refusal: Option<(Tier, Reason)>) -> bool {
+        std::mem::replace(&mut self.state().refusal, refusal) != refusal
     }
 
     /// What keeps it from being torn down.

@@ -63,8 +63,9 @@ impl ControlPlane {
             return;
         }
         let decision = live.decide(now);
-        if let Some(transition) = live.commit(&decision, now) {
-            self.note_transition(live, transition, now);
+        match live.commit(&decision, now) {
+            Some(transition) => self.note_transition(live, transition, now),
+            None => self.note_refusal(deployment, &decision, now),
         }
     }
 

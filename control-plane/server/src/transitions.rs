@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use thermocline_policy::{Moment, Tier, Transition};
+use thermocline_policy::{Decision, Moment, Tier, Transition};
 use thermocline_store::NewDecision;
 use thermocline_table::Deployment;
 use tokio::sync::mpsc;
 
 use crate::control::ControlPlane;
+use crate::deployment::Controlled;
 use crate::status::decision_inputs;
 
 /// A decision to be written down.
@@ -39,6 +40,33 @@ impl ControlPlane {
         self.events
             .tell("transition", Some(&live.name), &text, body);
         self.make_before_break(live, to);
+    }
+
+    /// Notes a transition that the rate asks for and something refuses, once
+    /// for as long as it stays so.
+    pub(crate) fn note_refusal(&self, deployment: &Controlled, decision: &Decision, now: Moment) {
+        let refused = decision.refused().map(|to| (to, decision.reason));
+        if !deployment.refusal_changed(refused) {
+            return;
+        }
+        let Some((to, reason)) = refused else {
+            return;
+        };
+        let live = &deployment.live;
+        // The channel ends with the process only.
+        let _ = self.notes.send(Note(NewDecision {
+            deployment: live.name.to_string(),
+            at: self.clock.wall_micros(),
+            from: Some(decision.tier),
+            to,
+            reason: reason.to_string(),
+            refused: true,
+            inputs: decision_inputs(live, now).to_string(),
+        }));
+        let text = format!("stays on {}: {reason} refuses {to}", decision.tier);
+        let body = json!({ "from": decision.tier, "to": to, "reason": reason.as_str() });
+        self.events
+            .tell("transition.refused", Some(&live.name), &text, body);
     }
 
     fn make_before_break(self: &Arc<Self>, live: &Arc<Deployment>, to: Tier) {

@@ -183,6 +183,17 @@ pub struct Transition {
 }
 
 impl Decision {
+    /// The tier that the rate asks for and that something else refuses; `reason` says what.
+    pub const fn refused(&self) -> Option<Tier> {
+        match (self.tier, self.reason) {
+            (Tier::Serverless, Reason::NoCapacity | Reason::Budget | Reason::Hold) => {
+                Some(Tier::Pod)
+            }
+            (Tier::Pod, Reason::Busy | Reason::Unobserved | Reason::Hold) => Some(Tier::Serverless),
+            _ => None,
+        }
+    }
+
     const fn of(tier: Tier, reason: Reason) -> Self {
         Decision {
             tier,

@@ -11,7 +11,7 @@ use crate::deployment::Controlled;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// Between two looks while the provider answers.
-const LONGEST_LOOK: Duration = Duration::from_secs(5);
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
 /// Between two attempts while it refuses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Complete lists without it, in a row, that confirm an absence.
@@ -45,7 +45,8 @@ impl Effort {
 
     fn answered(&mut self, absent: bool) {
         self.absences = if absent { self.absences + 1 } else { 0 };
-        if self.failures > 0 {
+        // The first absence is confirmed soon, however long the wait for it was.
+        if self.failures > 0 || self.absences == 1 {
             (self.failures, self.pause) = (0, FIRST_PAUSE);
         }
     }

@@ -143,6 +143,24 @@ fn a_demoted_pod_that_has_not_gone_yet_comes_back_only_by_promotion() {
 }
 
 #[test]
+fn a_refused_transition_names_the_tier_that_was_wanted() {
+    let waiting = View {
+        pod: PodState::BackingOff,
+        count: 900,
+        ..view()
+    };
+    assert_eq!(decide(&waiting).refused(), Some(Tier::Pod));
+    let busy = View {
+        current: Some(Tier::Pod),
+        pod: PodState::Warm,
+        pod_in_flight: 1,
+        ..view()
+    };
+    assert_eq!(decide(&busy).refused(), Some(Tier::Serverless));
+    assert_eq!(decide(&view()).refused(), None);
+}
+
+#[test]
 fn missing_data_does_not_block_a_promotion() {
     let v = View {
         observed: false,

@@ -1,12 +1,12 @@
 //! What a deployment reads while it sleeps, wakes, fails and goes.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use thermocline_provider::ProviderErrorKind;
 use thermocline_support::backend::{Gate, Latch, Reply};
 use thermocline_support::provider::{Boot, Call, Fault};
 
-use crate::scene::{SECOND, Scene, ok, pod, secs};
+use crate::scene::{SECOND, Scene, both_tiers, ok, pod, secs};
 
 async fn cold() -> Scene {
     let scene = Scene::new(ok()).await;
@@ -180,4 +180,36 @@ async fn a_name_can_be_used_again_at_once() {
         assert_eq!(scene.status().await["state"], "idle");
     }
     assert_eq!(scene.get().await.status, 200);
+}
+
+#[tokio::test]
+async fn b38_a_failed_promotion_leaves_serverless_serving_and_is_written_down() {
+    let scene = Scene::new(ok()).await;
+    let policy = json!({ "window": "10s", "promote_rps": 1, "demote_rps": 0.5 });
+    scene
+        .deploy(both_tiers(), json!({ "policy": policy }))
+        .await;
+    assert_eq!(scene.get().await.status, 200); // the endpoint exists
+    scene.cloud.set_capacity(1);
+    for _ in 0..120 {
+        for _ in 0..2 {
+            assert_eq!(scene.get().await.status, 200);
+        }
+        scene.step(SECOND).await;
+    }
+    let attempts = scene.cloud.truth().count(Call::Create) - 1;
+    assert!((2..=10).contains(&attempts), "{attempts} attempts");
+    let (_, decisions) = scene.admin(Method::GET, "/deployments/m/decisions").await;
+    let refused = |d: &Value| d["refused"] == true && d["reason"] == "no_capacity";
+    let items = decisions["items"].as_array().unwrap();
+    assert!(items.iter().any(refused), "{decisions}");
+    scene.cloud.set_capacity(2);
+    scene
+        .until(SECOND, async || {
+            let response = scene.get().await;
+            scene.get().await;
+            assert_eq!(response.status, 200);
+            response.header("x-thermocline-tier") == Some("pod")
+        })
+        .await;
 }

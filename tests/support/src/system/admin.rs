@@ -113,6 +113,7 @@ impl Admin {
             .as_array()
             .into_iter()
             .flatten()
+            .filter(|d| d["refused"] == false)
             .map(|d| {
                 format!(
                     "{}→{}",
