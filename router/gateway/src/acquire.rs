@@ -1,9 +1,9 @@
 //! From a decision to a place on a backend: a ready one, a Flight's, or the
 //! tier that serves meanwhile.
 
-use thermocline_policy::{Moment, Reason, Tier};
+use thermocline_policy::{Reason, Tier};
 use thermocline_table::{
-    BackendId, BackendPermit, Deployment, Entry, Permit, Pick, Queued, Start, StartFailed,
+    BackendId, BackendPermit, Entry, Permit, Pick, Queued, Start, StartFailed,
 };
 
 use std::sync::Arc;
@@ -202,7 +202,7 @@ impl Gateway {
         tier: Tier,
         tried: &[BackendId],
     ) -> Result<Option<BackendPermit>, Refusal> {
-        match pick_now(&call.deployment, call, tier, tried, self.clock.now()) {
+        match pick_now(call, tier, tried) {
             Pick::Place(permit) => Ok(Some(permit)),
             Pick::Empty => Ok(None),
             Pick::Full => Box::pin(self.pick_later(call, body, tier, tried)).await,
@@ -218,7 +218,7 @@ impl Gateway {
     ) -> Result<Option<BackendPermit>, Refusal> {
         loop {
             let changed = call.deployment.changed.notified();
-            match pick_now(&call.deployment, call, tier, tried, self.clock.now()) {
+            match pick_now(call, tier, tried) {
                 Pick::Place(permit) => return Ok(Some(permit)),
                 Pick::Empty => return Ok(None),
                 Pick::Full => {}
@@ -232,14 +232,10 @@ impl Gateway {
     }
 }
 
-fn pick_now(
-    deployment: &Arc<Deployment>,
-    call: &Call<'_>,
-    tier: Tier,
-    tried: &[BackendId],
-    now: Moment,
-) -> Pick {
+fn pick_now(call: &Call<'_>, tier: Tier, tried: &[BackendId]) -> Pick {
+    let deployment = &call.deployment;
     let selection = call.config.spec.concurrency.selection;
+    let now = || deployment.clock().now();
     deployment.capacity.load().pools[tier].pick(deployment, selection, tried, now)
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, Response, StatusCode};
 use thermocline_edge::Lifecycle;
+use thermocline_policy::Moment;
 use thermocline_table::BackendPermit;
 
 use crate::acquire::{Place, late};
@@ -57,11 +58,13 @@ impl Gateway {
         loop {
             let sent = self.clock.now();
             stamp.sent = Some(sent);
-            match self.attempt(call, &permit, body, fresh_only).await {
+            match self.attempt(call, &permit, body, fresh_only, sent).await {
                 Ok((exchange, head)) => {
-                    stamp.answered = Some(self.clock.now());
+                    let answered = self.clock.now();
+                    stamp.answered = Some(answered);
                     let settlement = Settlement::new(arrival, sent, Some(turn), permit);
-                    return Ok(self.respond(call, exchange, head, settlement, lifecycle));
+                    let reply = (exchange, head, answered);
+                    return Ok(self.respond(call, reply, settlement, lifecycle));
                 }
                 Err(Failed::Retry(error, untouched)) => {
                     body = untouched;
@@ -90,21 +93,22 @@ impl Gateway {
         permit: &BackendPermit,
         body: Inbound,
         fresh_only: bool,
+        begun: Moment,
     ) -> Result<(Exchange, ResponseHead), Failed> {
         let backend = permit.backend();
         let pooled = match fresh_only || call.checked.upgrade {
             true => None,
-            false => checkout(backend.id, self.clock.now()),
+            false => checkout(backend.id, begun),
         };
-        let connection = match pooled {
-            Some(connection) => connection,
+        let (connection, sent) = match pooled {
+            Some(connection) => (connection, begun),
             None => match Box::pin(self.connector.connect(backend, call.patience.whole)).await {
-                Ok(connection) => connection,
+                Ok(connection) => (connection, self.clock.now()),
                 Err(error @ ExchangeError::Connect(_)) => return Err(Failed::Retry(error, body)),
                 Err(error) => return Err(Failed::Final(error)),
             },
         };
-        self.exchange(call, permit, connection, body).await
+        self.exchange(call, permit, connection, body, sent).await
     }
 
     async fn exchange(
@@ -113,6 +117,7 @@ impl Gateway {
         permit: &BackendPermit,
         connection: Connection,
         body: Inbound,
+        sent: Moment,
     ) -> Result<(Exchange, ResponseHead), Failed> {
         let framing = call.checked.framing;
         let head = request_head(
@@ -123,7 +128,7 @@ impl Gateway {
         let reused = connection.reused;
         let most = call.config.settings.max_body;
         let mut exchange = Exchange::new(connection, Upload::new(head, body, framing, most));
-        let first_byte = self.clock.now() + call.config.settings.first_byte;
+        let first_byte = sent + call.config.settings.first_byte;
         let by = first_byte.min(call.patience.whole);
         let method = &call.parts.method;
         let answered = poll_fn(|cx| match exchange.poll_head(cx, method) {
@@ -156,8 +161,7 @@ impl Gateway {
     fn respond(
         &self,
         call: &mut Call<'_>,
-        exchange: Exchange,
-        mut head: ResponseHead,
+        (exchange, mut head, answered): (Exchange, ResponseHead, Moment),
         settlement: Settlement,
         lifecycle: &Lifecycle,
     ) -> Response<ResponseBody> {
@@ -165,11 +169,8 @@ impl Gateway {
             return self.switch(call, exchange, head, settlement, lifecycle);
         }
         strip_response(&mut head.headers);
-        let patience = BodyPatience::new(
-            call.patience.whole,
-            call.config.settings.idle,
-            self.clock.now(),
-        );
+        let idle = call.config.settings.idle;
+        let patience = BodyPatience::new(call.patience.whole, idle, answered);
         let trailers = crate::head::wants_trailers(&call.parts.headers);
         let streaming = Streaming::new(
             exchange,

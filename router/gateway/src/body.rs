@@ -119,13 +119,15 @@ impl Streaming {
         let Some((exchange, settlement)) = self.running.take() else {
             return;
         };
+        let now = self.clock.now();
         if exchange.is_reusable() {
-            checkin(exchange.connection, self.clock.now());
+            checkin(exchange.connection, now);
         }
-        settlement.end(match self.status.is_server_error() {
+        let outcome = match self.status.is_server_error() {
             true => Outcome::BackendError,
             false => Outcome::Ok,
-        });
+        };
+        settlement.end_at(outcome, now);
     }
 
     /// Ends it, but lets the connection first send what has come until here.

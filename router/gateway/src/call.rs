@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::upgrade::OnUpgrade;
+use thermocline_clock::Clock;
 use thermocline_policy::{Moment, Reason, Tier};
 use thermocline_table::{Config, Deployment, Start};
 
@@ -51,7 +52,7 @@ impl Stamp {
     }
 
     /// Puts the headers on that every response carries.
-    pub(crate) fn put(&self, headers: &mut HeaderMap, id: &str, arrived: Moment, now: Moment) {
+    pub(crate) fn put(&self, headers: &mut HeaderMap, id: &str, arrived: Moment, clock: &Clock) {
         put(headers, &names::REQUEST_ID, id);
         let Some(deployment) = &self.deployment else {
             return;
@@ -66,14 +67,14 @@ impl Stamp {
         if let Some(reason) = self.reason {
             put_static(headers, &names::REASON, reason.as_str());
         }
-        if let Ok(timing) = HeaderValue::from_str(&self.timing(arrived, now)) {
+        if let Ok(timing) = HeaderValue::from_str(&self.timing(arrived, clock)) {
             // The backend may have said something of its own.
             headers.append(&names::SERVER_TIMING, timing);
         }
     }
 
-    fn timing(&self, arrived: Moment, now: Moment) -> String {
-        let hold = Millis::between(arrived, self.sent.unwrap_or(now));
+    fn timing(&self, arrived: Moment, clock: &Clock) -> String {
+        let hold = Millis::between(arrived, self.sent.unwrap_or_else(|| clock.now()));
         match (self.sent, self.answered) {
             (Some(sent), Some(answered)) => {
                 format!(

@@ -124,7 +124,7 @@ impl Gateway {
             Ok(response) => response,
             Err(refusal) => refusal.into_response(&id, speaks_openai(&parts, &stamp)),
         };
-        stamp.put(response.headers_mut(), &id, arrived, self.clock.now());
+        stamp.put(response.headers_mut(), &id, arrived, &self.clock);
         response
     }
 

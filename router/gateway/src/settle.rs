@@ -39,17 +39,23 @@ impl Arrival {
 
     /// Ends it.
     pub(crate) fn end(&mut self, outcome: Outcome) {
+        self.end_at(outcome, self.clock.now());
+    }
+
+    fn end_at(&mut self, outcome: Outcome, now: Moment) {
         if std::mem::take(&mut self.open) {
             let tally = &self.deployment.tally;
             tally.request(self.tier, self.start, outcome);
-            tally.duration.observe(self.clock.now().since(self.arrived));
+            tally.duration.observe(now.since(self.arrived));
         }
     }
 }
 
 impl Drop for Arrival {
     fn drop(&mut self) {
-        self.end(Outcome::ClientLeft);
+        if self.open {
+            self.end(Outcome::ClientLeft);
+        }
     }
 }
 
@@ -82,15 +88,31 @@ impl Settlement {
         &self.backend
     }
 
+    /// Ends it at `now` and gives everything back.
+    pub(crate) fn end_at(mut self, outcome: Outcome, now: Moment) {
+        self.close(outcome, now);
+    }
+
     /// Ends it and gives everything back.
-    pub(crate) fn end(mut self, outcome: Outcome) {
-        self.arrival.end(outcome);
+    pub(crate) fn end(self, outcome: Outcome) {
+        let now = self.arrival.clock.now();
+        self.end_at(outcome, now);
+    }
+
+    fn close(&mut self, outcome: Outcome, now: Moment) {
+        if self.arrival.open {
+            self.arrival.end_at(outcome, now);
+            let tally = &self.arrival.deployment.tally;
+            tally.inference.observe(now.since(self.sent));
+            self.backend.ended_at(now);
+        }
     }
 }
 
 impl Drop for Settlement {
     fn drop(&mut self) {
-        let took = self.arrival.clock.now().since(self.sent);
-        self.arrival.deployment.tally.inference.observe(took);
+        if self.arrival.open {
+            self.close(Outcome::ClientLeft, self.arrival.clock.now());
+        }
     }
 }

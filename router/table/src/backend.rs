@@ -130,6 +130,7 @@ pub struct BackendPermit {
     backend: Arc<Backend>,
     deployment: Arc<Deployment>,
     keeps_alive: bool,
+    ended: Option<Moment>,
 }
 
 impl BackendPermit {
@@ -143,6 +144,7 @@ impl BackendPermit {
             backend: backend.clone(),
             deployment: deployment.clone(),
             keeps_alive: true,
+            ended: None,
         })
     }
 
@@ -151,6 +153,11 @@ impl BackendPermit {
     pub fn for_no_traffic(mut self) -> Self {
         self.keeps_alive = false;
         self
+    }
+
+    /// Its work ended at `now`; without this, when it is dropped.
+    pub fn ended_at(&mut self, now: Moment) {
+        self.ended = Some(now);
     }
 
     /// The backend.
@@ -168,7 +175,7 @@ impl Drop for BackendPermit {
     fn drop(&mut self) {
         self.backend.in_flight.fetch_sub(1, Ordering::AcqRel);
         self.deployment
-            .end_work(self.backend.tier, self.keeps_alive);
+            .end_work(self.backend.tier, self.keeps_alive, self.ended);
     }
 }
 

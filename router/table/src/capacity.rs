@@ -69,7 +69,7 @@ impl Pool {
         deployment: &Arc<Deployment>,
         selection: Selection,
         tried: &[BackendId],
-        now: Moment,
+        now: impl FnOnce() -> Moment,
     ) -> Pick {
         if let [only] = &self.backends[..]
             && tried.is_empty()
@@ -80,6 +80,7 @@ impl Pool {
         if candidates.is_empty() {
             return Pick::Empty;
         }
+        let now = now();
         match selection {
             Selection::RoundRobin => candidates.sort_by_key(|b| b.is_suspect(now)),
             Selection::LeastLoaded => {

@@ -244,11 +244,11 @@ impl Deployment {
         &self.clock
     }
 
-    pub(crate) fn end_work(&self, tier: Tier, keeps_alive: bool) {
+    pub(crate) fn end_work(&self, tier: Tier, keeps_alive: bool, at: Option<Moment>) {
         let traffic = &self.traffic[tier];
         if keeps_alive {
             // The idle clock first: nobody may see "no work" with an old end.
-            traffic.touch(self.clock.now());
+            traffic.touch(at.unwrap_or_else(|| self.clock.now()));
         }
         traffic.in_flight.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_waiters();
@@ -335,10 +335,10 @@ mod tests {
         let traffic = &deployment.traffic[Tier::Pod];
         time.advance(Duration::from_secs(5));
         traffic.begin();
-        deployment.end_work(Tier::Pod, false);
+        deployment.end_work(Tier::Pod, false, None);
         assert_eq!(traffic.last_end(), Moment::ORIGIN);
         traffic.begin();
-        deployment.end_work(Tier::Pod, true);
+        deployment.end_work(Tier::Pod, true, None);
         assert_eq!((traffic.last_end(), traffic.in_flight()), (time.now(), 0));
     }
 }
