@@ -113,7 +113,7 @@ async fn require_token(State(hash): State<[u8; 32]>, request: Request, next: Nex
         .headers()
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "));
+        .and_then(bearer);
     if token.is_some_and(|token| check_token(&hash, token)) {
         return next.run(request).await;
     }
@@ -123,6 +123,14 @@ async fn require_token(State(hash): State<[u8; 32]>, request: Request, next: Nex
         .headers_mut()
         .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
+}
+
+/// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 §11.1).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_start_matches(' '))
 }
 
 async fn request_id(request: Request, next: Next) -> Response {

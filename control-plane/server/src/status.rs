@@ -58,7 +58,7 @@ impl ControlPlane {
         let state = self.state(deployment, &instances, now);
         let mut status = json!({
             "state": state.as_str(),
-            "tier": live.current(),
+            "tier": live.current().or_else(|| pinned(live)),
             "reason": self.reason(deployment, state, now),
             "rps": live.observe(now).rps,
             "in_flight": live.in_flight(),
@@ -121,6 +121,14 @@ impl ControlPlane {
             _ => deployment.live.decide(now).reason.to_string(),
         }
     }
+}
+
+/// The user's own instance serves before any request has asked.
+fn pinned(live: &Deployment) -> Option<Tier> {
+    live.capacity
+        .load()
+        .serves(Tier::Dedicated)
+        .then_some(Tier::Dedicated)
 }
 
 /// One instance.

@@ -51,8 +51,9 @@ pub struct Lifecycle {
 }
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The largest read: uploads pass in pieces of up to this.
-const READ_BUFFER: usize = 256 * 1024;
+/// The largest read: uploads pass in pieces of up to this. More costs memory
+/// for each upload and saves little; less would not hold the largest head.
+const READ_BUFFER: usize = 32 * 1024;
 
 /// Serves HTTP/1.1 or prior-knowledge HTTP/2 on `stream` until it ends.
 pub async fn serve_connection<S, B>(

@@ -57,10 +57,16 @@ impl Gateway {
         let mut fresh_only = false;
         loop {
             let sent = self.clock.now();
+            if sent >= call.patience.whole {
+                return Err((late(), arrival));
+            }
             stamp.sent = Some(sent);
             match self.attempt(call, &permit, body, fresh_only, sent).await {
                 Ok((exchange, head)) => {
                     let answered = self.clock.now();
+                    if answered >= call.patience.whole {
+                        return Err((late(), arrival));
+                    }
                     stamp.answered = Some(answered);
                     let settlement = Settlement::new(arrival, sent, Some(turn), permit);
                     let reply = (exchange, head, answered);

@@ -228,7 +228,7 @@ impl Gateway {
         let token = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.strip_prefix("Bearer "));
+            .and_then(bearer);
         match token.is_some_and(|token| access(token)) {
             true => Ok(()),
             false => Err(refuse(401, "unauthorized", "a bearer token is needed")),
@@ -292,4 +292,12 @@ fn speaks_openai(parts: &Parts, stamp: &Stamp) -> bool {
     path.starts_with("/v1/")
         || below.is_some_and(|(_, rest)| rest.starts_with("v1/"))
         || stamp.deployment.as_ref().is_some_and(by_protocol)
+}
+
+/// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 §11.1).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_start_matches(' '))
 }

@@ -20,7 +20,16 @@ pub(super) struct Document {
 impl Document {
     /// What set `key`: the file, or a variable.
     pub(super) fn origin(&self, key: &str) -> &str {
-        self.from_environment.get(key).unwrap_or(&self.file)
+        let exact = self.from_environment.get(key);
+        let below = || {
+            let mut variables = self.from_environment.iter();
+            let of_section = |(path, _): &(&String, &String)| {
+                path.strip_prefix(key)
+                    .is_some_and(|rest| rest.starts_with('.'))
+            };
+            variables.find(of_section).map(|(_, variable)| variable)
+        };
+        exact.or_else(below).unwrap_or(&self.file)
     }
 }
 
@@ -130,6 +139,11 @@ mod tests {
             "THERMOCLINE_POLICY__WINDOW"
         );
         assert_eq!(document.origin("policy.hold"), "absent.toml");
+        assert!(
+            document
+                .origin("providers.toy")
+                .starts_with("THERMOCLINE_PROVIDERS__TOY")
+        );
     }
 
     #[test]

@@ -6,7 +6,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use thermocline_policy::FieldErrors;
 use thermocline_wire::forced_from_json;
+use thermocline_wire::reader::{Mistakes, Object};
 
 use super::body::document;
 use super::params::{Asked, Named};
@@ -53,18 +55,8 @@ pub(super) async fn put_all(
     request: Request,
 ) -> Result<Json<Value>, Problem> {
     let document = document(request, &control.clock).await?;
-    let Some(items) = document.get("items").and_then(Value::as_array) else {
-        return Err(Problem::new(
-            400,
-            "invalid",
-            "items: must be a list of specifications",
-        ));
-    };
-    let dry_run = document
-        .get("dry_run")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    let edited = control.put_all(items, dry_run).await?;
+    let (items, dry_run) = several(&document).map_err(Problem::invalid)?;
+    let edited = control.put_all(&items, dry_run).await?;
     let items: Vec<Value> = edited
         .into_iter()
         .map(|e| {
@@ -77,6 +69,21 @@ pub(super) async fn put_all(
         })
         .collect();
     Ok(Json(json!({ "items": items })))
+}
+
+/// Reads `{"items": […], "dry_run": …}`; a dry run that is misspelt must not be real.
+fn several(document: &Value) -> Result<(Vec<Value>, bool), FieldErrors> {
+    let mistakes = Mistakes::default();
+    let read = Object::root("", document, &mistakes).map(|object| {
+        let items = object.list("items", |item| Ok(item.clone()));
+        if object.value("items").is_none() {
+            object.wrong("items", "is required: a list of specifications");
+        }
+        let dry_run = object.flag("dry_run").unwrap_or(false);
+        object.finish();
+        (items.unwrap_or_default(), dry_run)
+    });
+    mistakes.into_inner().into_result(read.unwrap_or_default())
 }
 
 pub(super) async fn read(
@@ -178,4 +185,28 @@ fn accepted(control: &ControlPlane, deployment: &Controlled) -> Response {
         Json(control.deployment_json(deployment)),
     )
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_that_is_misspelt_is_refused() {
+        let fields = |document: Value| -> Vec<String> {
+            let errors = several(&document).err().unwrap_or_default();
+            errors.into_iter().map(|e| e.field).collect()
+        };
+        assert_eq!(
+            several(&json!({ "items": [1], "dry_run": true })),
+            Ok((vec![json!(1)], true))
+        );
+        assert_eq!(
+            fields(json!({ "items": [], "dry_run": "true" })),
+            ["dry_run"]
+        );
+        assert_eq!(fields(json!({ "items": [], "dryrun": true })), ["dryrun"]);
+        assert_eq!(fields(json!({ "dry_run": true })), ["items"]);
+        assert_eq!(fields(json!([])), ["document"]);
+    }
 }

@@ -10,8 +10,9 @@ use tokio::io::AsyncWrite;
 use super::{ExchangeError, UpstreamIo};
 use crate::inbound::{Inbound, InboundError, Piece};
 
-/// Client bytes kept while the backend is slow to take them.
-const MOST_QUEUED: usize = 128 * 1024;
+/// The client is read again when less than this waits to be written: a head
+/// goes out with the beginning of its body, and one piece at a time is held.
+const MOST_QUEUED: usize = 4 * 1024;
 
 /// How the request's body is framed towards the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
