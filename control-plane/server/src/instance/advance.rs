@@ -64,12 +64,8 @@ impl ControlPlane {
         let Some(address) = instance.address() else {
             return;
         };
-        let by_default = match instance.provider.kind {
-            "runpod" | "vast" => HostHeader::Address,
-            _ => HostHeader::Keep,
-        };
         let host = deployment.with_spec(|spec| spec.host_header(instance.tier));
-        if let Some(backend) = backend(instance, &address, host.unwrap_or(by_default)) {
+        if let Some(backend) = backend(instance, &address, host.unwrap_or(HostHeader::Keep)) {
             instance.set_backend(backend);
         }
     }
