@@ -1,5 +1,7 @@
 //! What requests cost in memory while they wait and while they pass.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
@@ -32,7 +34,7 @@ async fn parked_requests_are_small_and_their_memory_is_used_again() {
         rounds.push(server.resident_bytes().saturating_sub(fresh));
         release(&server, parked).await;
     }
-    let after = server.resident_bytes().saturating_sub(fresh);
+    let after = given_back(&server, fresh, rounds[0] / 2).await;
     let each = rounds[0] / PARKED as u64;
     eprintln!("{each} bytes per parked request; {rounds:?} more while parked, {after} after");
     assert!(each <= PER_PARKED, "{each}");
@@ -41,6 +43,20 @@ async fn parked_requests_are_small_and_their_memory_is_used_again() {
         rounds.iter().all(|more| *more < 2 * rounds[0]),
         "{rounds:?}"
     );
+}
+
+/// What is still held once no more than `most` is, or after ten seconds: the
+/// allocator gives pages back by its own clock, of which there is no event.
+#[allow(clippy::disallowed_methods)]
+async fn given_back(server: &Server, fresh: u64, most: u64) -> u64 {
+    let held = || server.resident_bytes().saturating_sub(fresh);
+    for _ in 0..100 {
+        if held() < most {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    held()
 }
 
 async fn park(server: &Server) -> Vec<RawClient> {
