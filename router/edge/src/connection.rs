@@ -51,9 +51,7 @@ pub struct Lifecycle {
 }
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The largest read: uploads pass in pieces of up to this. More costs memory
-/// for each upload and saves little; less would not hold the largest head.
-const READ_BUFFER: usize = 32 * 1024;
+const LARGEST_HEAD: usize = 32 * 1024;
 
 /// Serves HTTP/1.1 or prior-knowledge HTTP/2 on `stream` until it ends.
 pub async fn serve_connection<S, B>(
@@ -107,7 +105,7 @@ where
         return Box::pin(serve_http2(io, service, timeouts, lifecycle)).await;
     }
     let connection = http1::Builder::new()
-        .max_buf_size(READ_BUFFER)
+        .max_buf_size(LARGEST_HEAD)
         .max_headers(100)
         .pipeline_flush(false)
         .serve_connection(io, service)

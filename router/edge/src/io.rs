@@ -8,24 +8,30 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use thermocline_clock::Clock;
 use thermocline_policy::Moment;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, Take};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::Timeouts;
 use crate::alarm::Alarm;
 use crate::phase::Phase;
+use crate::refusal;
 
 /// How long a closing connection still takes in what the client is sending: a
 /// close with unread bytes is a reset, which would eat our last response.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// The most that one read takes: an upload is two or three of them in memory.
+/// A byte below a power of two, since hyper doubles its buffer, up to the
+/// largest head, whenever a read fills it.
+const MOST_READ: u64 = 16 * 1024 - 1;
 
 /// A client's connection that breaks when its next head takes too long, or
 /// when the client stops reading.
 ///
 /// Costs a request no timer: the one that a connection has stays armed.
 pub struct EdgeIo {
-    io: TokioIo<TcpStream>,
+    io: TokioIo<Take<TcpStream>>,
     /// What was read while the protocol was being told apart.
     first: Bytes,
     clock: Clock,
@@ -41,6 +47,10 @@ pub struct EdgeIo {
     shut: Option<Moment>,
     /// Since when a write waits for the client.
     stalled: Option<Moment>,
+    /// The phase when all that there was had been written.
+    flushed: u32,
+    /// What is sent in place of the library's answer to a bad head.
+    refusal: Bytes,
     reading: Alarm,
     writing: Alarm,
     drain: CancellationToken,
@@ -56,7 +66,7 @@ impl EdgeIo {
         drain: CancellationToken,
     ) -> Self {
         EdgeIo {
-            io: TokioIo::new(io),
+            io: TokioIo::new(io.take(MOST_READ)),
             partial: Some(clock.now()).filter(|_| !first.is_empty()),
             first,
             clock,
@@ -66,6 +76,8 @@ impl EdgeIo {
             broken: false,
             shut: None,
             stalled: None,
+            flushed: 0,
+            refusal: Bytes::new(),
             reading: Alarm::default(),
             writing: Alarm::default(),
             drain,
@@ -95,6 +107,10 @@ impl EdgeIo {
         if !self.phase.serving() && self.partial.is_none() {
             self.partial = Some(self.clock.now());
         }
+    }
+
+    fn stream(&mut self) -> Pin<&mut TcpStream> {
+        Pin::new(self.io.inner_mut().get_mut())
     }
 
     /// Waiting outside a request: broken when that takes too long.
@@ -129,6 +145,27 @@ impl EdgeIo {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
+    /// Takes the library's answer to a bad head out of what is written: that is
+    /// what comes between two requests, after all that belongs to the last one.
+    fn refuse(&mut self, own: &[u8]) -> bool {
+        if self.phase.turn() != self.flushed || self.phase.serving() {
+            return false;
+        }
+        let refusal = refusal::in_place_of(own);
+        self.refusal = refusal.unwrap_or_default();
+        !self.refusal.is_empty()
+    }
+
+    fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.refusal.is_empty() {
+            let refusal = self.refusal.clone();
+            let written = self.stream().poll_write(cx, &refusal);
+            let written = ready!(self.note_write(cx, written))?;
+            self.refusal.advance(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// Whether the client may be sending something that nobody will read.
     fn may_be_sending(&self) -> bool {
         !self.broken && !self.phase.serving() && !self.drain.is_cancelled()
@@ -140,7 +177,7 @@ impl EdgeIo {
         let mut taken = 0;
         loop {
             let mut buf = ReadBuf::new(&mut scratch);
-            match Pin::new(self.io.inner_mut()).poll_read(cx, &mut buf) {
+            match self.stream().poll_read(cx, &mut buf) {
                 Poll::Ready(Ok(())) if !buf.filled().is_empty() => taken += buf.filled().len(),
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => break,
@@ -166,6 +203,7 @@ impl Read for EdgeIo {
             return Poll::Ready(Ok(()));
         }
         self.notice_requests();
+        self.io.inner_mut().set_limit(MOST_READ);
         let result = Pin::new(&mut self.io).poll_read(cx, buf);
         match &result {
             Poll::Pending => return self.poll_patience(cx),
@@ -182,17 +220,22 @@ impl Write for EdgeIo {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.io).poll_write(cx, buf);
+        if self.refuse(buf) {
+            return Poll::Ready(Ok(buf.len()));
+        }
+        let written = self.stream().poll_write(cx, buf);
         self.note_write(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        ready!(self.poll_refusal(cx))?;
+        self.flushed = self.phase.turn();
+        self.stream().poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.shut.is_none() {
-            ready!(Pin::new(&mut self.io).poll_shutdown(cx))?;
+            ready!(self.stream().poll_shutdown(cx))?;
         }
         let now = self.clock.now();
         let since = *self.shut.get_or_insert(now);
@@ -203,7 +246,7 @@ impl Write for EdgeIo {
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
+        self.io.inner().get_ref().is_write_vectored()
     }
 
     fn poll_write_vectored(
@@ -211,7 +254,12 @@ impl Write for EdgeIo {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.io).poll_write_vectored(cx, bufs);
+        if let [own] = bufs
+            && self.refuse(own)
+        {
+            return Poll::Ready(Ok(own.len()));
+        }
+        let written = self.stream().poll_write_vectored(cx, bufs);
         self.note_write(cx, written)
     }
 }

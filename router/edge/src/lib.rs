@@ -11,6 +11,7 @@ mod alarm;
 mod connection;
 mod io;
 mod phase;
+mod refusal;
 mod signal;
 
 pub use accept::{Accept, connection_limit, listen};

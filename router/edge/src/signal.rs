@@ -1,16 +1,37 @@
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A cancellation, for a task that is polled far more often than it is
-/// cancelled: it is registered for once, and then only looked at.
+/// cancelled: the token, which has a lock, is asked once, and then again only
+/// when it has woken the task.
 ///
 /// To be polled by one task only, as a connection is.
 pub(crate) struct Signal {
     token: CancellationToken,
-    registered: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    registered: Option<Registered>,
+}
+
+struct Registered {
+    wait: Pin<Box<WaitForCancellationFutureOwned>>,
+    bell: Arc<Bell>,
+}
+
+/// The task's waker, and whether it has been used.
+struct Bell {
+    rung: AtomicBool,
+    task: Waker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        self.task.wake_by_ref();
+    }
 }
 
 impl Signal {
@@ -23,16 +44,22 @@ impl Signal {
 
     /// Whether it has come.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.token.is_cancelled() {
-            return Poll::Ready(());
+        let registered = self.registered.get_or_insert_with(|| Registered {
+            wait: Box::pin(self.token.clone().cancelled_owned()),
+            bell: Arc::new(Bell {
+                rung: AtomicBool::new(true),
+                task: cx.waker().clone(),
+            }),
+        });
+        if !registered.bell.rung.load(Ordering::Acquire) {
+            return Poll::Pending;
         }
-        if self.registered.is_none() {
-            let mut wait = Box::pin(self.token.clone().cancelled_owned());
-            let poll = wait.as_mut().poll(cx);
-            self.registered = Some(wait);
-            return poll;
-        }
-        Poll::Pending
+        registered.bell.rung.store(false, Ordering::Release);
+        let waker = Waker::from(registered.bell.clone());
+        registered
+            .wait
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
     }
 
     /// `work`, unless the signal comes first: then `None`.

@@ -1,7 +1,7 @@
 //! From a decision to a place on a backend: a ready one, a Flight's, or the
 //! tier that serves meanwhile.
 
-use thermocline_policy::{Reason, Tier};
+use thermocline_policy::{Observation, Reason, Tier};
 use thermocline_table::{
     BackendId, BackendPermit, Entry, Permit, Pick, Queued, Start, StartFailed,
 };
@@ -13,7 +13,7 @@ use crate::call::{Call, Stamp};
 use crate::flights::Refused;
 use crate::gateway::Gateway;
 use crate::inbound::Inbound;
-use crate::refusal::{Refusal, refuse};
+use crate::refusal::{Refusal, refuse, start_failed};
 
 /// A tier whose backends take work, and how it was had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +39,13 @@ impl Gateway {
         self: &Arc<Self>,
         call: &Call<'_>,
         body: &mut Inbound,
-        counted: bool,
+        mut seen: Option<Observation>,
         stamp: &mut Stamp,
     ) -> Result<Served, Refusal> {
         let mut failed = None;
         let mut start = Start::Warm;
         for _ in 0..MOST_DECISIONS {
-            let mut served = self.decide(call, counted);
+            let mut served = self.decide(call, seen.take());
             stamp.tier = Some(served.tier);
             stamp.reason = Some(served.reason);
             if call.deployment.capacity.load().serves(served.tier) {
@@ -54,26 +54,35 @@ impl Gateway {
                 }
                 return Ok(served);
             }
-            if !counted {
+            if !call.counted {
                 return Err(asleep());
             }
             // Boxed: a warm request should not carry the room for a cold one.
-            match Box::pin(self.wait_for(call, served.tier, body)).await? {
+            match Box::pin(self.wait_for(call, served.tier, body, stamp)).await? {
                 Ok(how) => start = how,
                 Err(error) => failed = Some(error),
             }
         }
         Err(failed.map_or_else(
-            || refuse(503, "no_capacity", "no backend stays up"),
-            start_failed,
+            || refuse(503, "no_capacity", "no backend stays up; try again later"),
+            |error| start_failed(&error),
         ))
     }
 
     /// The tier to serve from now; begins what else the decision asks for.
-    fn decide(self: &Arc<Self>, call: &Call<'_>, counted: bool) -> Served {
-        let now = self.clock.now();
-        let decision = call.deployment.decide(now);
-        if counted && let Some(transition) = call.deployment.commit(&decision, now) {
+    /// A request that has just been recorded has `seen` its window already.
+    fn decide(self: &Arc<Self>, call: &Call<'_>, seen: Option<Observation>) -> Served {
+        let now = match seen {
+            Some(_) => call.arrived,
+            None => self.clock.now(),
+        };
+        let decision = match seen {
+            Some(seen) => call.deployment.decide_on(seen, now),
+            None => call.deployment.decide(now),
+        };
+        if call.counted
+            && let Some(transition) = call.deployment.commit(&decision, now)
+        {
             self.wake.transitioned(&call.deployment, transition, now);
         }
         let wanted = Served {
@@ -93,7 +102,7 @@ impl Gateway {
         let Some((tier, reason)) = meanwhile else {
             return wanted;
         };
-        if counted {
+        if call.counted {
             // Nobody waits for it here, so nobody is counted against its bound.
             drop(self.join(call, decision.tier, u32::MAX));
         }
@@ -110,6 +119,7 @@ impl Gateway {
         call: &Call<'_>,
         tier: Tier,
         body: &mut Inbound,
+        stamp: &mut Stamp,
     ) -> Result<Result<Start, StartFailed>, Refusal> {
         let waiter = match self.join(call, tier, call.config.settings.max_pending) {
             Ok(waiter) => waiter,
@@ -121,12 +131,13 @@ impl Gateway {
         } else {
             Start::Joined
         };
+        stamp.start = Some(how);
         let _waiting = call.deployment.wait();
         let until = call.patience.cold;
         let landed = tokio::select! {
             biased;
             landed = waiter.landed() => landed,
-            _ = body.read_ahead(), if !call.checked.expects => return Err(Refusal::client_left()),
+            error = body.read_ahead(), if !call.checked.expects => return Err(Refusal::broken_body(error)),
             () = self.clock.sleep_until(until) => {
                 return Err(match until == call.patience.whole {
                     true => late(),
@@ -188,7 +199,7 @@ impl Gateway {
         tokio::select! {
             biased;
             permit = queued.wait() => Ok(permit),
-            _ = body.read_ahead(), if !call.checked.expects => Err(Refusal::client_left()),
+            error = body.read_ahead(), if !call.checked.expects => Err(Refusal::broken_body(error)),
             () = self.clock.sleep_until(call.patience.whole) => Err(late()),
         }
     }
@@ -225,7 +236,7 @@ impl Gateway {
             }
             tokio::select! {
                 () = changed => {}
-                _ = body.read_ahead(), if !call.checked.expects => return Err(Refusal::client_left()),
+                error = body.read_ahead(), if !call.checked.expects => return Err(Refusal::broken_body(error)),
                 () = self.clock.sleep_until(call.patience.whole) => return Err(late()),
             }
         }
@@ -255,8 +266,4 @@ fn full() -> Refusal {
 fn asleep() -> Refusal {
     refuse(503, "asleep", "at zero, and this path does not wake it")
         .retry_after(Duration::from_secs(30))
-}
-
-fn start_failed(error: StartFailed) -> Refusal {
-    refuse(503, error.code, error.detail).retry_after(error.retry_after)
 }

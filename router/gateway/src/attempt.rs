@@ -7,16 +7,13 @@ use std::time::Duration;
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, Response, StatusCode};
-use thermocline_edge::Lifecycle;
 use thermocline_policy::Moment;
 use thermocline_table::BackendPermit;
 
 use crate::acquire::{Place, late};
 use crate::body::{BodyPatience, ResponseBody, Streaming};
 use crate::call::{Call, Stamp};
-use crate::forwarded::strip_response;
 use crate::gateway::Gateway;
-use crate::guard::names_token;
 use crate::head::{HeadContext, request_head};
 use crate::inbound::Inbound;
 use crate::refusal::{Refusal, refuse};
@@ -46,7 +43,6 @@ impl Gateway {
         mut body: Inbound,
         arrival: Arrival,
         stamp: &mut Stamp,
-        lifecycle: &Lifecycle,
     ) -> Result<Response<ResponseBody>, (Refusal, Arrival)> {
         let Place {
             tier,
@@ -70,7 +66,7 @@ impl Gateway {
                     stamp.answered = Some(answered);
                     let settlement = Settlement::new(arrival, sent, Some(turn), permit);
                     let reply = (exchange, head, answered);
-                    return Ok(self.respond(call, reply, settlement, lifecycle));
+                    return Ok(self.respond(call, reply, settlement));
                 }
                 Err(Failed::Retry(error, untouched)) => {
                     body = untouched;
@@ -100,7 +96,7 @@ impl Gateway {
         body: Inbound,
         fresh_only: bool,
         begun: Moment,
-    ) -> Result<(Exchange, ResponseHead), Failed> {
+    ) -> Result<(Box<Exchange>, ResponseHead), Failed> {
         let backend = permit.backend();
         let pooled = match fresh_only || call.checked.upgrade {
             true => None,
@@ -124,7 +120,7 @@ impl Gateway {
         connection: Connection,
         body: Inbound,
         sent: Moment,
-    ) -> Result<(Exchange, ResponseHead), Failed> {
+    ) -> Result<(Box<Exchange>, ResponseHead), Failed> {
         let framing = call.checked.framing;
         let head = request_head(
             call.parts,
@@ -132,8 +128,9 @@ impl Gateway {
             &self.context(call, framing),
         );
         let reused = connection.reused;
-        let most = call.config.settings.max_body;
-        let mut exchange = Exchange::new(connection, Upload::new(head, body, framing, most));
+        let upload = Upload::new(head, body, framing, call.most_body);
+        // Boxed: it moves on into the response's body.
+        let mut exchange = Box::new(Exchange::new(connection, upload));
         let first_byte = sent + call.config.settings.first_byte;
         let by = first_byte.min(call.patience.whole);
         let method = &call.parts.method;
@@ -154,10 +151,10 @@ impl Gateway {
     fn context<'c>(&self, call: &'c Call<'_>, framing: Framing) -> HeadContext<'c> {
         HeadContext {
             checked: call.checked,
-            peer: call.peer,
-            trusted: self.settings.trusted.trusts(call.peer.ip()),
+            client: call.client,
+            trusted: self.settings.trusted.trusts(call.client.peer.ip()),
             strip_authorization: self.settings.access.is_some(),
-            request_id: call.id,
+            request_id: call.id.as_bytes(),
             prefix: call.prefix,
             framing,
         }
@@ -167,17 +164,15 @@ impl Gateway {
     fn respond(
         &self,
         call: &mut Call<'_>,
-        (exchange, mut head, answered): (Exchange, ResponseHead, Moment),
+        (exchange, head, answered): (Box<Exchange>, ResponseHead, Moment),
         settlement: Settlement,
-        lifecycle: &Lifecycle,
     ) -> Response<ResponseBody> {
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            return self.switch(call, exchange, head, settlement, lifecycle);
+            return self.switch(call, exchange, head, settlement);
         }
-        strip_response(&mut head.headers);
         let idle = call.config.settings.idle;
         let patience = BodyPatience::new(call.patience.whole, idle, answered);
-        let trailers = crate::head::wants_trailers(&call.parts.headers);
+        let trailers = call.checked.trailers;
         let streaming = Streaming::new(
             exchange,
             settlement,
@@ -196,21 +191,14 @@ impl Gateway {
     fn switch(
         &self,
         call: &mut Call<'_>,
-        exchange: Exchange,
+        exchange: Box<Exchange>,
         mut head: ResponseHead,
         settlement: Settlement,
-        lifecycle: &Lifecycle,
     ) -> Response<ResponseBody> {
-        let protocol = head.headers.get(UPGRADE).cloned();
-        let (Some(client), Some(protocol), true) = (
-            call.on_upgrade.take(),
-            protocol,
-            names_token(&head.headers, "upgrade"),
-        ) else {
+        let (Some(client), Some(protocol)) = (call.on_upgrade.take(), head.upgrade.take()) else {
             settlement.end(thermocline_table::Outcome::BackendBroke);
             return broken(ExchangeError::Malformed).into_response(call.id, false);
         };
-        strip_response(&mut head.headers);
         let websocket = protocol.as_bytes().eq_ignore_ascii_case(b"websocket");
         head.headers.insert(UPGRADE, protocol);
         head.headers
@@ -221,10 +209,10 @@ impl Gateway {
             settlement,
             websocket,
             idle: call.config.settings.idle,
-            lifecycle: lifecycle.clone(),
+            lifecycle: call.client.lifecycle.clone(),
             clock: self.clock.clone(),
         };
-        tokio::task::spawn_local(relay.run());
+        self.relays.spawn(relay.run());
         response(
             head.status,
             head.headers,
@@ -243,7 +231,7 @@ fn response(status: StatusCode, headers: HeaderMap, body: ResponseBody) -> Respo
 /// Whether the request may be sent again: only if nothing of it was written,
 /// or if it is idempotent, nothing was taken off its body, and a connection
 /// that had been idle was closed before the first byte of a response.
-fn judge(error: ExchangeError, exchange: Exchange, reused: bool, call: &Call<'_>) -> Failed {
+fn judge(error: ExchangeError, exchange: Box<Exchange>, reused: bool, call: &Call<'_>) -> Failed {
     let closed = matches!(
         error,
         ExchangeError::ClosedEarly | ExchangeError::Read(_) | ExchangeError::Write(_)
@@ -262,7 +250,7 @@ fn judge(error: ExchangeError, exchange: Exchange, reused: bool, call: &Call<'_>
 /// What the client reads of a broken attempt; the log has the whole chain.
 fn broken(error: ExchangeError) -> Refusal {
     match error {
-        ExchangeError::ClientLeft => return Refusal::client_left(),
+        ExchangeError::Client(error) => return Refusal::broken_body(error),
         ExchangeError::TooLarge => {
             return refuse(413, "body_too_large", "the body is larger than allowed").closing();
         }

@@ -12,6 +12,7 @@ use thermocline_policy::Moment;
 use thermocline_table::Outcome;
 use thiserror::Error;
 
+use crate::refusal::Refusal;
 use crate::settle::Settlement;
 use crate::upstream::{BodyPiece, Exchange, ExchangeError, checkin};
 
@@ -42,7 +43,7 @@ impl ResponseBody {
 /// A backend's body on its way to the client.
 pub(crate) struct Streaming {
     /// What is still going on; `None` once settled.
-    running: Option<(Exchange, Settlement)>,
+    running: Option<(Box<Exchange>, Settlement)>,
     status: StatusCode,
     trailers: bool,
     patience: BodyPatience,
@@ -89,7 +90,7 @@ impl BodyPatience {
 
 impl Streaming {
     pub(crate) fn new(
-        exchange: Exchange,
+        exchange: Box<Exchange>,
         settlement: Settlement,
         status: StatusCode,
         trailers: bool,
@@ -140,7 +141,7 @@ impl Streaming {
             let backend = settlement.backend().backend();
             tracing::info!(tier = %backend.tier, instance = backend.instance, %error, "a response was broken off");
             settlement.end(match error {
-                ExchangeError::ClientLeft => Outcome::ClientLeft,
+                ExchangeError::Client(error) => Refusal::broken_body(*error).outcome,
                 ExchangeError::Idle | ExchangeError::Deadline => Outcome::Timeout,
                 ExchangeError::TooLarge => Outcome::ClientError,
                 _ => Outcome::UpstreamAborted,

@@ -1,13 +1,15 @@
 //! One request on its way: what it is, and how long it may take.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::upgrade::OnUpgrade;
 use thermocline_clock::Clock;
+use thermocline_edge::Lifecycle;
 use thermocline_policy::{Moment, Reason, Tier};
 use thermocline_table::{Config, Deployment, Start};
 
@@ -16,16 +18,38 @@ use crate::deadline::Patience;
 use crate::guard::Checked;
 use crate::names;
 
+/// The client's side of a connection.
+pub(crate) struct Client {
+    pub(crate) peer: SocketAddr,
+    /// The peer's address as `x-forwarded-for` has it.
+    pub(crate) address: String,
+    pub(crate) lifecycle: Lifecycle,
+}
+
+impl Client {
+    pub(crate) fn new(peer: SocketAddr, lifecycle: Lifecycle) -> Self {
+        Client {
+            peer,
+            address: peer.ip().to_canonical().to_string(),
+            lifecycle,
+        }
+    }
+}
+
 /// A request whose deployment is known.
 pub(crate) struct Call<'c> {
     pub(crate) parts: &'c Parts,
     pub(crate) checked: &'c Checked,
-    pub(crate) id: &'c str,
-    pub(crate) peer: SocketAddr,
-    pub(crate) deployment: Arc<Deployment>,
+    pub(crate) id: &'c HeaderValue,
+    pub(crate) client: &'c Client,
+    pub(crate) deployment: &'c Arc<Deployment>,
     pub(crate) config: Arc<Config>,
     pub(crate) prefix: Option<usize>,
+    /// The largest body in bytes; `None` = any.
+    pub(crate) most_body: Option<u64>,
     pub(crate) arrived: Moment,
+    /// Whether it is traffic.
+    pub(crate) counted: bool,
     pub(crate) patience: Patience,
     pub(crate) on_upgrade: Option<OnUpgrade>,
 }
@@ -33,7 +57,6 @@ pub(crate) struct Call<'c> {
 /// What a response says of how it came about.
 #[derive(Default)]
 pub(crate) struct Stamp {
-    pub(crate) deployment: Option<Arc<Deployment>>,
     pub(crate) tier: Option<Tier>,
     pub(crate) start: Option<Start>,
     pub(crate) reason: Option<Reason>,
@@ -51,63 +74,85 @@ impl Stamp {
         self.start = Some(served.start);
     }
 
-    /// Puts the headers on that every response carries.
-    pub(crate) fn put(&self, headers: &mut HeaderMap, id: &str, arrived: Moment, clock: &Clock) {
-        put(headers, &names::REQUEST_ID, id);
-        let Some(deployment) = &self.deployment else {
-            return;
-        };
-        put(headers, &names::DEPLOYMENT, &deployment.name);
+    /// Fills in, for a refusal, what was not come to: which tier would have
+    /// served it, and how.
+    pub(crate) fn complete(&mut self, deployment: &Deployment, now: Moment) {
+        let decision = deployment.decide(now);
+        let tier = *self.tier.get_or_insert(decision.tier);
+        self.reason.get_or_insert(decision.reason);
+        let ready = deployment.capacity.load().serves(tier);
+        let start = if ready { Start::Warm } else { Start::Cold };
+        self.start.get_or_insert(start);
+    }
+
+    /// Puts the headers on that a response of `deployment` carries.
+    pub(crate) fn put(
+        &self,
+        headers: &mut HeaderMap,
+        deployment: &Deployment,
+        arrived: Moment,
+        clock: &Clock,
+    ) {
+        if let Ok(name) = HeaderValue::from_str(&deployment.name) {
+            headers.insert(&names::DEPLOYMENT, name);
+        }
         if let Some(tier) = self.tier {
-            put_static(headers, &names::TIER, tier.as_str());
+            put(headers, &names::TIER, tier.as_str());
         }
         if let Some(start) = self.start {
-            put_static(headers, &names::START, start.as_str());
+            put(headers, &names::START, start.as_str());
         }
         if let Some(reason) = self.reason {
-            put_static(headers, &names::REASON, reason.as_str());
+            put(headers, &names::REASON, reason.as_str());
         }
-        if let Ok(timing) = HeaderValue::from_str(&self.timing(arrived, clock)) {
+        if let Ok(timing) = HeaderValue::from_maybe_shared(Bytes::from(self.timing(arrived, clock)))
+        {
             // The backend may have said something of its own.
             headers.append(&names::SERVER_TIMING, timing);
         }
     }
 
-    fn timing(&self, arrived: Moment, clock: &Clock) -> String {
-        let hold = Millis::between(arrived, self.sent.unwrap_or_else(|| clock.now()));
-        match (self.sent, self.answered) {
-            (Some(sent), Some(answered)) => {
-                format!(
-                    "hold;dur={hold}, upstream;dur={}",
-                    Millis::between(sent, answered)
-                )
-            }
-            _ => format!("hold;dur={hold}"),
+    fn timing(&self, arrived: Moment, clock: &Clock) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64);
+        let sent = self.sent.unwrap_or_else(|| clock.now());
+        out.extend_from_slice(b"hold;dur=");
+        put_millis(&mut out, sent.since(arrived));
+        if let (Some(sent), Some(answered)) = (self.sent, self.answered) {
+            out.extend_from_slice(b", upstream;dur=");
+            put_millis(&mut out, answered.since(sent));
         }
+        out
     }
 }
 
-/// A duration in milliseconds with three decimals, without a float's detour.
-struct Millis(u128);
-
-impl Millis {
-    fn between(from: Moment, to: Moment) -> Self {
-        Millis(to.since(from).as_micros())
-    }
+/// Milliseconds with three decimals, without the detours of a float or a format.
+fn put_millis(out: &mut Vec<u8>, duration: Duration) {
+    let micros = duration.as_micros();
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(digits.format(micros / 1000).as_bytes());
+    let thousandths = digits.format(1000 + micros % 1000).as_bytes();
+    out.push(b'.');
+    out.extend_from_slice(&thousandths[1..]);
 }
 
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
-    }
-}
-
-fn put(headers: &mut HeaderMap, name: &HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(name, value);
-    }
-}
-
-fn put_static(headers: &mut HeaderMap, name: &HeaderName, value: &'static str) {
+fn put(headers: &mut HeaderMap, name: &HeaderName, value: &'static str) {
     headers.insert(name, HeaderValue::from_static(value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_decimals() {
+        let text = |micros| {
+            let mut out = Vec::new();
+            put_millis(&mut out, Duration::from_micros(micros));
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(0), "0.000");
+        assert_eq!(text(7), "0.007");
+        assert_eq!(text(1_050), "1.050");
+        assert_eq!(text(61_000_999), "61000.999");
+    }
 }

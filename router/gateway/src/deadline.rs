@@ -27,10 +27,21 @@ pub(crate) fn patience(
         Some(asked) => asked,
         None => preferred_wait(headers).unwrap_or(settings.max_wait),
     };
-    Ok(Patience {
-        cold: arrived + cold.min(whole),
-        whole: arrived + whole,
-    })
+    Ok(Patience::new(cold, whole, arrived))
+}
+
+impl Patience {
+    /// The deployment's, for a client that says nothing.
+    pub(crate) fn of(settings: &Settings, arrived: Moment) -> Self {
+        Self::new(settings.max_wait, settings.deadline, arrived)
+    }
+
+    fn new(cold: Duration, whole: Duration, arrived: Moment) -> Self {
+        Patience {
+            cold: arrived + cold.min(whole),
+            whole: arrived + whole,
+        }
+    }
 }
 
 /// A duration with a unit; a bare number counts as seconds, as the services

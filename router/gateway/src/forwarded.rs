@@ -1,15 +1,15 @@
 //! Which headers reach the other side (RFC 9110 §7.6.1).
 
+use http::HeaderName;
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, HeaderName};
+use http::request::Parts;
 
 use crate::guard::connection_tokens;
-use crate::names;
+use crate::head::HeadContext;
 
-/// Headers that belong to one connection.
 const HOP_BY_HOP: [HeaderName; 6] = [
     CONNECTION,
     TRANSFER_ENCODING,
@@ -20,7 +20,8 @@ const HOP_BY_HOP: [HeaderName; 6] = [
 ];
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
-fn is_hop_by_hop(name: &HeaderName) -> bool {
+/// Whether it belongs to one connection (RFC 9110 §7.6.1).
+pub(crate) fn is_hop_by_hop(name: &HeaderName) -> bool {
     HOP_BY_HOP.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }
 
@@ -33,12 +34,16 @@ pub(crate) struct RequestFilter<'h> {
 }
 
 impl<'h> RequestFilter<'h> {
-    pub(crate) fn new(headers: &'h HeaderMap, trusted: bool, strip_authorization: bool) -> Self {
+    pub(crate) fn new(parts: &'h Parts, context: &HeadContext<'_>) -> Self {
         let ours = |token: &&str| !matches!(*token, "keep-alive" | "close" | "upgrade");
+        let named = match context.checked.seen.connection {
+            true => connection_tokens(&parts.headers).filter(ours).collect(),
+            false => Vec::new(),
+        };
         RequestFilter {
-            named: connection_tokens(headers).filter(ours).collect(),
-            trusted,
-            strip_authorization,
+            named,
+            trusted: context.trusted,
+            strip_authorization: context.strip_authorization,
         }
     }
 
@@ -62,19 +67,4 @@ impl<'h> RequestFilter<'h> {
         let ambiguous = text.contains('_');
         !ours && !rewritten && believed && !ambiguous && !is_hop_by_hop(name) && !named()
     }
-}
-
-/// Takes off a response's headers what belongs to the backend's connection.
-pub(crate) fn strip_response(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
-        let named: Vec<String> = connection_tokens(headers).map(str::to_owned).collect();
-        for name in named {
-            headers.remove(name.as_str());
-        }
-    }
-    for name in &HOP_BY_HOP {
-        headers.remove(name);
-    }
-    headers.remove(&names::KEEP_ALIVE);
-    headers.remove(&names::PROXY_CONNECTION);
 }

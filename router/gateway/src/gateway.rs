@@ -1,29 +1,30 @@
 //! One request from its head to its response.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderMap, Request, Response, StatusCode};
-use http_body::Body as _;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 use thermocline_clock::Clock;
-use thermocline_edge::Lifecycle;
-use thermocline_policy::{Moment, Protocol, Tier};
+use thermocline_policy::{Moment, Observation, Protocol, Tier};
 use thermocline_table::{Deployment, Start, Table, Wake};
 use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
 use ulid::Ulid;
 
 use crate::acquire::{MOST_DECISIONS, Place, just_gone, late};
 use crate::body::ResponseBody;
-use crate::call::{Call, Stamp};
-use crate::deadline::patience;
+use crate::call::{Call, Client, Stamp};
+use crate::deadline::{Patience, patience};
 use crate::flights::{FlightLimits, Flights};
 use crate::guard::{Checked, check};
-use crate::identify::{ByHead, Identified, LONGEST_MODEL_READ, by_head, model_of, unknown};
-use crate::inbound::{Inbound, ReadAhead};
+use crate::identify::{
+    ByHead, Identified, LARGEST_MODEL_BODY, LONGEST_MODEL_READ, by_head, model_of, unknown,
+};
+use crate::inbound::Inbound;
 use crate::names;
 use crate::refusal::{Refusal, refuse};
 use crate::settle::Arrival;
@@ -50,6 +51,28 @@ pub struct Settings {
     pub ready: Ready,
 }
 
+/// A request whose deployment is known, before the deployment's settings are.
+struct Recognised<'r> {
+    parts: &'r Parts,
+    checked: &'r Checked,
+    found: &'r Identified,
+    id: &'r HeaderValue,
+    client: &'r Client,
+    arrived: Moment,
+}
+
+/// A request that no deployment sees.
+enum Unserved {
+    OwnPath(Response<ResponseBody>),
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Unserved {
+    fn from(refusal: Refusal) -> Self {
+        Unserved::Refused(refusal)
+    }
+}
+
 /// The request plane's own state, shared by its threads.
 pub struct Gateway {
     pub(crate) table: Arc<Table>,
@@ -58,7 +81,8 @@ pub struct Gateway {
     pub(crate) connector: Connector,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
-    read_ahead: Arc<ReadAhead>,
+    /// Connections that switched to another protocol.
+    pub(crate) relays: TaskTracker,
 }
 
 impl Gateway {
@@ -77,7 +101,7 @@ impl Gateway {
             connector: Connector::new(clock.clone(), settings.private_dedicated),
             clock,
             settings,
-            read_ahead: Arc::default(),
+            relays: TaskTracker::new(),
         })
     }
 
@@ -85,8 +109,7 @@ impl Gateway {
     pub(crate) async fn handle(
         self: Arc<Self>,
         mut request: Request<Incoming>,
-        peer: SocketAddr,
-        lifecycle: Arc<Lifecycle>,
+        client: Arc<Client>,
     ) -> Response<ResponseBody> {
         let arrived = self.clock.now();
         let on_upgrade = request
@@ -95,37 +118,94 @@ impl Gateway {
             .then(|| hyper::upgrade::on(&mut request));
         let (parts, incoming) = request.into_parts();
         let id = request_id(&parts.headers);
-        let mut stamp = Stamp::default();
-        let served = async {
-            let checked = check(&parts, incoming.is_end_stream())?;
-            if let Some(answer) = self.own_path(&parts) {
-                return Ok(answer);
+        let mut body = Inbound::new(incoming);
+        let mut response = match self.recognise(&parts, &mut body, arrived).await {
+            Ok((checked, found)) => {
+                let request = Recognised {
+                    parts: &parts,
+                    checked: &checked,
+                    found: &found,
+                    id: &id,
+                    client: &client,
+                    arrived,
+                };
+                self.answer(request, body, on_upgrade).await
             }
-            self.check_access(&parts.headers)?;
-            let mut body = Inbound::new(incoming, &self.read_ahead);
-            let found = self.identify(&parts, &checked, &mut body, arrived).await?;
-            stamp.deployment = Some(found.deployment.clone());
-            let config = found.deployment.config.load_full();
-            let mut call = Call {
-                patience: patience(&parts.headers, &config.settings, arrived)?,
-                parts: &parts,
-                checked: &checked,
-                id: &id,
-                peer,
-                deployment: found.deployment,
-                config,
-                prefix: found.prefix,
-                arrived,
-                on_upgrade,
-            };
-            self.serve(&mut call, body, &mut stamp, &lifecycle).await
+            Err(Unserved::OwnPath(answer)) => answer,
+            Err(Unserved::Refused(refusal)) => {
+                refusal.into_response(&id, speaks_openai(&parts, None))
+            }
         };
-        let mut response = match served.await {
-            Ok(response) => response,
-            Err(refusal) => refusal.into_response(&id, speaks_openai(&parts, &stamp)),
-        };
-        stamp.put(response.headers_mut(), &id, arrived, &self.clock);
+        response.headers_mut().insert(&names::REQUEST_ID, id);
         response
+    }
+
+    /// Which deployment a request is for, if any.
+    async fn recognise(
+        &self,
+        parts: &Parts,
+        body: &mut Inbound,
+        arrived: Moment,
+    ) -> Result<(Checked, Identified), Unserved> {
+        let checked = check(parts, body.ended())?;
+        if let Some(answer) = self.own_path(parts) {
+            return Err(Unserved::OwnPath(answer));
+        }
+        self.check_access(&parts.headers)?;
+        let found = self.identify(parts, &checked, body, arrived).await?;
+        Ok((checked, found))
+    }
+
+    /// Serves a request, and says on the response how.
+    async fn answer(
+        self: &Arc<Self>,
+        request: Recognised<'_>,
+        body: Inbound,
+        on_upgrade: Option<OnUpgrade>,
+    ) -> Response<ResponseBody> {
+        let deployment = &request.found.deployment;
+        let mut stamp = Stamp::default();
+        let served = match self.call(&request, on_upgrade) {
+            Ok(mut call) => self.serve(&mut call, body, &mut stamp).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut response = served.unwrap_or_else(|refusal| {
+            stamp.complete(deployment, self.clock.now());
+            refusal.into_response(request.id, speaks_openai(request.parts, Some(deployment)))
+        });
+        stamp.put(
+            response.headers_mut(),
+            deployment,
+            request.arrived,
+            &self.clock,
+        );
+        response
+    }
+
+    fn call<'r>(
+        &self,
+        request: &Recognised<'r>,
+        on_upgrade: Option<OnUpgrade>,
+    ) -> Result<Call<'r>, Refusal> {
+        let config = request.found.deployment.config.load_full();
+        let settings = &config.settings;
+        Ok(Call {
+            most_body: smaller(settings.max_body, request.found.most_body),
+            patience: match request.checked.seen.patience {
+                true => patience(&request.parts.headers, settings, request.arrived)?,
+                false => Patience::of(settings, request.arrived),
+            },
+            parts: request.parts,
+            checked: request.checked,
+            id: request.id,
+            client: request.client,
+            deployment: &request.found.deployment,
+            config,
+            prefix: request.found.prefix,
+            arrived: request.arrived,
+            counted: false,
+            on_upgrade,
+        })
     }
 
     /// Serves a request whose deployment is known.
@@ -134,24 +214,20 @@ impl Gateway {
         call: &mut Call<'_>,
         mut body: Inbound,
         stamp: &mut Stamp,
-        lifecycle: &Lifecycle,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let path = &call.parts.uri.path()[call.prefix.unwrap_or(0)..];
-        let counted = !call.config.ignore.is_match(path);
-        if counted {
-            call.deployment.record(call.arrived);
-        }
+        call.counted = !call.config.ignore.is_match(path);
+        let deployment = call.deployment;
+        let seen = call.counted.then(|| deployment.record(call.arrived));
         let tier = call.deployment.current().unwrap_or(Tier::Serverless);
         let mut arrival = Arrival::new(call.deployment.clone(), call.arrived, tier);
-        let found = self
-            .find(call, &mut body, counted, &mut arrival, stamp)
-            .await;
+        let found = self.find(call, &mut body, seen, &mut arrival, stamp).await;
         let place = match found {
             Ok(found) => found,
             Err(refusal) => return Err(ended(arrival, refusal)),
         };
         // Boxed: a request that waits should not carry the room for forwarding.
-        let forward = self.forward(call, place, body, arrival, stamp, lifecycle);
+        let forward = self.forward(call, place, body, arrival, stamp);
         Box::pin(forward)
             .await
             .map_err(|(refusal, arrival)| ended(arrival, refusal))
@@ -163,14 +239,14 @@ impl Gateway {
         self: &Arc<Self>,
         call: &Call<'_>,
         body: &mut Inbound,
-        counted: bool,
+        mut seen: Option<Observation>,
         arrival: &mut Arrival,
         stamp: &mut Stamp,
     ) -> Result<Place, Refusal> {
         check_state(call)?;
         let mut turn = None;
         for _ in 0..MOST_DECISIONS {
-            let served = self.find_tier(call, body, counted, stamp).await?;
+            let served = self.find_tier(call, body, seen.take(), stamp).await?;
             arrival.serve(&served);
             stamp.serve(&served);
             let let_in = matches!(served.start, Start::Cold | Start::Joined);
@@ -183,7 +259,7 @@ impl Gateway {
                     return Ok(Place {
                         tier: served.tier,
                         turn: entered,
-                        backend: match counted {
+                        backend: match call.counted {
                             true => backend,
                             false => backend.for_no_traffic(),
                         },
@@ -203,19 +279,23 @@ impl Gateway {
         arrived: Moment,
     ) -> Result<Identified, Refusal> {
         // The guard is dropped before anything is awaited.
-        let found = by_head(&self.table.load(), parts, &checked.host);
+        let found = by_head(&self.table.load(), parts, checked);
         match found {
             ByHead::Found(found) => Ok(found),
             ByHead::Unknown => Err(unknown()),
             ByHead::AskBody => {
                 let by = arrived + LONGEST_MODEL_READ;
-                let model = self.clock.timeout_at(by, Box::pin(model_of(body))).await;
+                let model = self
+                    .clock
+                    .timeout_at(by, Box::pin(model_of(body, checked.framing)))
+                    .await;
                 let model = model.map_err(|_| late())??;
                 let deployment = self.table.load().by_name(&model).cloned();
                 let deployment = deployment.ok_or_else(unknown)?;
                 Ok(Identified {
                     deployment,
                     prefix: None,
+                    most_body: Some(LARGEST_MODEL_BODY as u64),
                 })
             }
         }
@@ -248,6 +328,11 @@ impl Gateway {
     }
 }
 
+/// The smaller of two limits; `None` = none.
+fn smaller(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
+}
+
 fn ended(mut arrival: Arrival, refusal: Refusal) -> Refusal {
     arrival.end(refusal.outcome);
     refusal
@@ -271,18 +356,20 @@ fn check_state(call: &Call<'_>) -> Result<(), Refusal> {
 }
 
 /// The client's own id where it is plain, else a new one.
-fn request_id(headers: &HeaderMap) -> String {
-    let plain =
-        |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
-    headers
-        .get(&names::REQUEST_ID)
-        .and_then(|value| value.to_str().ok())
-        .filter(plain)
-        .map_or_else(|| Ulid::generate().to_string(), str::to_owned)
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let plain = |id: &&HeaderValue| {
+        (1..=128).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+    };
+    if let Some(theirs) = headers.get(&names::REQUEST_ID).filter(plain) {
+        return theirs.clone();
+    }
+    let mut text = [0; ulid::ULID_LEN];
+    let text = Ulid::generate().array_to_str(&mut text);
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
 /// Whether our own errors take the OpenAI shape.
-fn speaks_openai(parts: &Parts, stamp: &Stamp) -> bool {
+fn speaks_openai(parts: &Parts, deployment: Option<&Arc<Deployment>>) -> bool {
     let path = parts.uri.path();
     let below = path
         .strip_prefix("/d/")
@@ -291,7 +378,7 @@ fn speaks_openai(parts: &Parts, stamp: &Stamp) -> bool {
         |deployment: &Arc<Deployment>| deployment.config.load().spec.protocol == Protocol::Openai;
     path.starts_with("/v1/")
         || below.is_some_and(|(_, rest)| rest.starts_with("v1/"))
-        || stamp.deployment.as_ref().is_some_and(by_protocol)
+        || deployment.is_some_and(by_protocol)
 }
 
 /// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 §11.1).

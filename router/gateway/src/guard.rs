@@ -1,9 +1,10 @@
 //! What is refused before anything else is looked at (RFC 9112 §3.2, §6.3).
 
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
-use http::{HeaderMap, Method, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Version};
 
+use crate::names;
 use crate::refusal::{Refusal, refuse};
 use crate::upstream::Framing;
 
@@ -21,6 +22,23 @@ pub(crate) struct Checked {
     pub(crate) upgrade: bool,
     /// The length of the body as the client declared it.
     pub(crate) framing: Framing,
+    /// Whether the client accepts trailers: only then may they be sent.
+    pub(crate) trailers: bool,
+    pub(crate) seen: Seen,
+}
+
+/// Which of the headers that mean something to us are there at all: most
+/// requests have few of them, and a look-up costs more than a bit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen {
+    pub(crate) connection: bool,
+    pub(crate) upgrade: bool,
+    /// One that names the deployment.
+    pub(crate) deployment: bool,
+    /// One that says how long to wait.
+    pub(crate) patience: bool,
+    expect: bool,
+    te: bool,
 }
 
 /// Checks the head of a request, of which the connection may know that it is
@@ -29,30 +47,50 @@ pub(crate) fn check(parts: &Parts, bodyless: bool) -> Result<Checked, Refusal> {
     if parts.method == Method::CONNECT {
         return Err(refuse(501, "unsupported_method", "CONNECT is not served").closing());
     }
-    check_size(parts)?;
+    let seen = look(parts)?;
     let framing = framing(parts, bodyless)?;
     Ok(Checked {
         host: host(parts)?,
-        expects: expects(&parts.headers)?,
-        upgrade: is_upgrade(parts),
+        expects: seen.expect && expects(&parts.headers)?,
+        upgrade: seen.upgrade && is_upgrade(parts),
         framing,
+        trailers: seen.te && wants_trailers(&parts.headers),
+        seen,
     })
 }
 
-fn check_size(parts: &Parts) -> Result<(), Refusal> {
+/// Looks over the whole head once.
+fn look(parts: &Parts) -> Result<Seen, Refusal> {
     let uri = parts.uri.path_and_query().map_or(0, |p| p.as_str().len());
     if uri > LONGEST_URI {
         return Err(refuse(414, "uri_too_long", "the URI is longer than 8 KiB").closing());
     }
-    let head: usize = parts
-        .headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len() + 4)
-        .sum();
+    let mut head = 0;
+    let mut seen = Seen::default();
+    for (name, value) in &parts.headers {
+        head += name.as_str().len() + value.len() + 4;
+        seen.note(name);
+    }
     if head > LARGEST_HEAD {
         return Err(refuse(431, "head_too_large", "the header is larger than 32 KiB").closing());
     }
-    Ok(())
+    Ok(seen)
+}
+
+impl Seen {
+    fn note(&mut self, name: &HeaderName) {
+        self.connection |= *name == CONNECTION;
+        self.upgrade |= *name == UPGRADE;
+        self.expect |= *name == EXPECT;
+        self.te |= *name == TE;
+        match name.as_str() {
+            names::X_DEPLOYMENT | names::X_MODEL_NAME => self.deployment = true,
+            names::X_TIMEOUT | names::X_SCALE_UP_TIMEOUT | names::PREFERENCE => {
+                self.patience = true;
+            }
+            _ => {}
+        }
+    }
 }
 
 fn framing(parts: &Parts, bodyless: bool) -> Result<Framing, Refusal> {
@@ -140,24 +178,23 @@ fn expects(headers: &HeaderMap) -> Result<bool, Refusal> {
 
 fn is_upgrade(parts: &Parts) -> bool {
     parts.version == Version::HTTP_11
-        && parts.headers.contains_key(UPGRADE)
-        && names_token(&parts.headers, "upgrade")
+        && connection_tokens(&parts.headers).any(|t| t.eq_ignore_ascii_case("upgrade"))
 }
 
-/// Whether `Connection` names `token`.
-pub(crate) fn names_token(headers: &HeaderMap, token: &str) -> bool {
-    connection_tokens(headers).any(|t| t.eq_ignore_ascii_case(token))
+fn wants_trailers(headers: &HeaderMap) -> bool {
+    let mut named = headers.get_all(TE).iter().flat_map(tokens);
+    named.any(|t| t.eq_ignore_ascii_case("trailers"))
 }
 
 /// What `Connection` names.
 pub(crate) fn connection_tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .filter(|token| !token.is_empty())
+    headers.get_all(CONNECTION).iter().flat_map(tokens)
+}
+
+/// The words of a header that is a list of them.
+pub(crate) fn tokens(value: &HeaderValue) -> impl Iterator<Item = &str> {
+    let words = value.to_str().unwrap_or_default().split(',');
+    words.map(str::trim).filter(|token| !token.is_empty())
 }
 
 #[cfg(test)]

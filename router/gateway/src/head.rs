@@ -1,15 +1,13 @@
 //! The request's head as the backend reads it.
 
-use std::fmt::Write as _;
-use std::net::SocketAddr;
-
 use bytes::Bytes;
-use http::header::{TE, UPGRADE};
+use http::HeaderName;
+use http::header::UPGRADE;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
 use thermocline_policy::HostHeader;
 use thermocline_table::Target;
 
+use crate::call::Client;
 use crate::forwarded::RequestFilter;
 use crate::guard::Checked;
 use crate::names;
@@ -18,10 +16,10 @@ use crate::upstream::Framing;
 /// What is known of a request beside its own head.
 pub(crate) struct HeadContext<'c> {
     pub(crate) checked: &'c Checked,
-    pub(crate) peer: SocketAddr,
+    pub(crate) client: &'c Client,
     pub(crate) trusted: bool,
     pub(crate) strip_authorization: bool,
-    pub(crate) request_id: &'c str,
+    pub(crate) request_id: &'c [u8],
     /// Length of the path prefix that the backend does not see.
     pub(crate) prefix: Option<usize>,
     pub(crate) framing: Framing,
@@ -41,7 +39,7 @@ pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext
     put_passed(&mut out, parts, target, context);
     put_framing(&mut out, context.framing);
     put_forwarded(&mut out, parts, context);
-    line(&mut out, "x-request-id", context.request_id.as_bytes());
+    line(&mut out, "x-request-id", context.request_id);
     for (name, value) in &target.headers {
         line(&mut out, name.as_str(), value.as_bytes());
     }
@@ -65,7 +63,7 @@ fn put_host(out: &mut Vec<u8>, target: &Target, checked: &Checked) {
 }
 
 fn put_passed(out: &mut Vec<u8>, parts: &Parts, target: &Target, context: &HeadContext<'_>) {
-    let filter = RequestFilter::new(&parts.headers, context.trusted, context.strip_authorization);
+    let filter = RequestFilter::new(parts, context);
     let added = |name: &HeaderName| target.headers.iter().any(|(ours, _)| ours == name);
     for (name, value) in &parts.headers {
         if filter.passes(name) && !added(name) {
@@ -77,28 +75,19 @@ fn put_passed(out: &mut Vec<u8>, parts: &Parts, target: &Target, context: &HeadC
         for value in parts.headers.get_all(UPGRADE) {
             line(out, "upgrade", value.as_bytes());
         }
-    } else if wants_trailers(&parts.headers) {
+    } else if context.checked.trailers {
         line(out, "connection", b"te");
         line(out, "te", b"trailers");
     }
 }
 
-/// Whether the client accepts trailers: only then may they be sent.
-pub(crate) fn wants_trailers(headers: &HeaderMap) -> bool {
-    headers
-        .get(TE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| {
-            value
-                .split(',')
-                .any(|t| t.trim().eq_ignore_ascii_case("trailers"))
-        })
-}
-
 fn put_framing(out: &mut Vec<u8>, framing: Framing) {
     match framing {
         Framing::Empty => {}
-        Framing::Length(length) => line(out, "content-length", length.to_string().as_bytes()),
+        Framing::Length(length) => {
+            let mut digits = itoa::Buffer::new();
+            line(out, "content-length", digits.format(length).as_bytes());
+        }
         Framing::Chunked => line(out, "transfer-encoding", b"chunked"),
     }
 }
@@ -108,16 +97,13 @@ fn put_forwarded(out: &mut Vec<u8>, parts: &Parts, context: &HeadContext<'_>) {
         true => parts.headers.get(name),
         false => None,
     };
-    let mut chain = String::new();
+    put(out, &[b"x-forwarded-for: "]);
     if context.trusted {
         for value in parts.headers.get_all(&names::FORWARDED_FOR) {
-            if let Ok(value) = value.to_str() {
-                let _ = write!(chain, "{value}, ");
-            }
+            put(out, &[value.as_bytes(), b", "]);
         }
     }
-    let _ = write!(chain, "{}", context.peer.ip().to_canonical());
-    line(out, "x-forwarded-for", chain.as_bytes());
+    put(out, &[context.client.address.as_bytes(), b"\r\n"]);
     let host = said("x-forwarded-host").map_or(context.checked.host.as_bytes(), |v| v.as_bytes());
     line(out, "x-forwarded-host", host);
     let proto = said("x-forwarded-proto").map_or(&b"http"[..], |v| v.as_bytes());

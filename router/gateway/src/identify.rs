@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use serde::Deserialize;
 use thermocline_table::{Deployment, Snapshot};
 
-use crate::inbound::{Inbound, NotWhole};
+use crate::inbound::{Inbound, Unread};
+use crate::model_field::{ModelField, Search};
+use crate::guard::Checked;
 use crate::names;
 use crate::refusal::{Refusal, refuse};
+use crate::upstream::Framing;
 
 /// The largest body that is read for its `model` field.
-const LARGEST_MODEL_BODY: usize = 16 * 1024 * 1024;
+pub(crate) const LARGEST_MODEL_BODY: usize = 16 * 1024 * 1024;
 /// How long a client may take to send it: no deployment's deadline holds yet.
 pub(crate) const LONGEST_MODEL_READ: Duration = Duration::from_secs(600);
 
@@ -23,6 +25,8 @@ pub(crate) struct Identified {
     pub(crate) deployment: Arc<Deployment>,
     /// `/d/NAME`, which the backend does not see.
     pub(crate) prefix: Option<usize>,
+    /// The largest body in bytes that may be passed on for how it was named.
+    pub(crate) most_body: Option<u64>,
 }
 
 /// What the head alone says.
@@ -34,15 +38,16 @@ pub(crate) enum ByHead {
 }
 
 /// Looks at header, Host and path, in this order.
-pub(crate) fn by_head(snapshot: &Snapshot, parts: &Parts, host: &str) -> ByHead {
-    let named = [&names::DEPLOYMENT, &names::MODEL_NAME]
+pub(crate) fn by_head(snapshot: &Snapshot, parts: &Parts, checked: &Checked) -> ByHead {
+    let names = [&names::DEPLOYMENT, &names::MODEL_NAME]
         .into_iter()
-        .find_map(|name| parts.headers.get(name));
+        .filter(|_| checked.seen.deployment);
+    let named = names.filter_map(|name| parts.headers.get(name)).next();
     if let Some(name) = named {
         let found = name.to_str().ok().and_then(|name| snapshot.by_name(name));
         return found.map_or(ByHead::Unknown, whole);
     }
-    if let Some(deployment) = snapshot.by_host(host) {
+    if let Some(deployment) = snapshot.by_host(&checked.host) {
         return whole(deployment);
     }
     let path = parts.uri.path();
@@ -53,6 +58,7 @@ pub(crate) fn by_head(snapshot: &Snapshot, parts: &Parts, host: &str) -> ByHead 
             Some(deployment) => ByHead::Found(Identified {
                 deployment: deployment.clone(),
                 prefix: Some("/d/".len() + name.len()),
+                most_body: None,
             }),
         };
     }
@@ -66,6 +72,7 @@ fn whole(deployment: &Arc<Deployment>) -> ByHead {
     ByHead::Found(Identified {
         deployment: deployment.clone(),
         prefix: None,
+        most_body: None,
     })
 }
 
@@ -76,30 +83,38 @@ fn is_json(parts: &Parts) -> bool {
         .is_some_and(|value| value.to_ascii_lowercase().starts_with("application/json"))
 }
 
-/// Reads the body for its `model` field; it is passed on byte for byte later.
-pub(crate) async fn model_of(body: &mut Inbound) -> Result<String, Refusal> {
-    #[derive(Deserialize)]
-    struct Named {
-        model: String,
+/// Reads the body up to its `model` field; it is passed on byte for byte later.
+pub(crate) async fn model_of(body: &mut Inbound, framing: Framing) -> Result<String, Refusal> {
+    if matches!(framing, Framing::Length(length) if length > LARGEST_MODEL_BODY as u64) {
+        return Err(too_large());
     }
-    let whole = body
-        .read_whole(LARGEST_MODEL_BODY)
-        .await
-        .map_err(not_whole)?;
-    serde_json::from_slice::<Named>(&whole)
-        .map(|named| named.model)
-        .map_err(|_| refuse(404, "unknown_deployment", "the body names no model"))
+    let (mut field, mut search) = (ModelField::default(), Search::Goes);
+    let read = body.read_until(LARGEST_MODEL_BODY, |piece| {
+        search = field.push(piece);
+        search != Search::Goes
+    });
+    read.await.map_err(unread)?;
+    match search {
+        Search::Found(model) => Ok(model),
+        Search::Goes | Search::Hopeless => {
+            Err(refuse(404, "unknown_deployment", "the body names no model"))
+        }
+    }
 }
 
-fn not_whole(why: NotWhole) -> Refusal {
-    let large = "a body is read for its model up to 16 MiB";
+fn unread(why: Unread) -> Refusal {
     match why {
-        NotWhole::Left => Refusal::client_left(),
-        NotWhole::TooLarge => refuse(413, "body_too_large", large).closing(),
-        NotWhole::NoRoom => refuse(503, "busy", "too many bodies are being read")
+        Unread::Broken(error) => Refusal::broken_body(error),
+        Unread::TooLarge => too_large(),
+        Unread::NoRoom => refuse(503, "busy", "too many bodies are being read")
             .retry_after(Duration::from_secs(1))
             .closing(),
     }
+}
+
+fn too_large() -> Refusal {
+    let detail = "a body that names its model may have 16 MiB";
+    refuse(413, "body_too_large", detail).closing()
 }
 
 /// No such deployment. What the client sent is not repeated.

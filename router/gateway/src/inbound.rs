@@ -1,8 +1,8 @@
 //! The client's request body, of which a part may already have been read.
 
 use std::collections::VecDeque;
+use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
@@ -16,14 +16,36 @@ const MOST_PER_REQUEST: usize = 1024 * 1024;
 /// Bytes of all waiting requests together.
 const MOST_IN_ALL: usize = 64 * 1024 * 1024;
 
-/// The client broke off.
+/// Why no more of a body comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InboundError;
-
-/// Why a body cannot be read whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotWhole {
+pub(crate) enum InboundError {
+    /// The client left.
     Left,
+    /// What came is not framed as it should be.
+    Malformed,
+}
+
+impl InboundError {
+    /// A connection that broke says so; anything else is wrong in what came.
+    fn of(error: &hyper::Error) -> Self {
+        let mut source = std::error::Error::source(error);
+        while let Some(cause) = source {
+            if let Some(io) = cause.downcast_ref::<io::Error>() {
+                return match io.kind() {
+                    io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => Self::Malformed,
+                    _ => Self::Left,
+                };
+            }
+            source = cause.source();
+        }
+        Self::Left
+    }
+}
+
+/// Why a body cannot be read for what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    Broken(InboundError),
     /// It is larger than the reader wants.
     TooLarge,
     /// All that is kept of bodies together is as much as may be.
@@ -46,17 +68,19 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    pub(crate) fn new(incoming: Incoming, budget: &Arc<ReadAhead>) -> Self {
+    pub(crate) fn new(incoming: Incoming) -> Self {
         Inbound {
             ahead: VecDeque::new(),
             trailers: None,
             ended: incoming.is_end_stream(),
             incoming,
-            held: Held {
-                bytes: 0,
-                budget: budget.clone(),
-            },
+            held: Held { bytes: 0 },
         }
+    }
+
+    /// Whether there is no more of it.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended
     }
 
     /// The next piece; `None` at the end.
@@ -83,7 +107,7 @@ impl Inbound {
                 self.ended = true;
                 Poll::Ready(None)
             }
-            Some(Err(_)) => Poll::Ready(Some(Err(InboundError))),
+            Some(Err(error)) => Poll::Ready(Some(Err(InboundError::of(&error)))),
             Some(Ok(frame)) => {
                 let piece = match frame.into_data() {
                     Ok(data) => Piece::Data(data),
@@ -107,21 +131,51 @@ impl Inbound {
         }
     }
 
-    /// Reads the whole body of at most `most` bytes, for those who must look
-    /// into it.
+    /// Reads ahead, at most `most` bytes, until `done` says so of a piece or the
+    /// body has ended.
     ///
     /// # Errors
-    /// See [`NotWhole`].
-    pub(crate) async fn read_whole(&mut self, most: usize) -> Result<Vec<u8>, NotWhole> {
-        let read = std::future::poll_fn(|cx| self.poll_ahead(cx, most + 1)).await;
-        read.map_err(|InboundError| NotWhole::Left)?;
-        if self.held.bytes > most {
-            return Err(NotWhole::TooLarge);
+    /// See [`Unread`].
+    pub(crate) async fn read_until(
+        &mut self,
+        most: usize,
+        mut done: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), Unread> {
+        while !self.ended {
+            if self.held.bytes > most {
+                return Err(Unread::TooLarge);
+            }
+            if !self.held.within_budget() {
+                return Err(Unread::NoRoom);
+            }
+            let next = std::future::poll_fn(|cx| self.poll_incoming(cx)).await;
+            let piece = next.transpose().map_err(Unread::Broken)?;
+            let bytes = piece.and_then(|piece| self.keep(piece));
+            if bytes.is_some_and(&mut done) {
+                return Ok(());
+            }
         }
-        if !self.ended {
-            return Err(NotWhole::NoRoom);
+        match self.held.bytes > most {
+            true => Err(Unread::TooLarge),
+            false => Ok(()),
         }
-        Ok(self.ahead.iter().flatten().copied().collect())
+    }
+
+    /// Keeps a piece for later; its bytes, if it has any.
+    fn keep(&mut self, piece: Piece) -> Option<&[u8]> {
+        match piece {
+            Piece::Data(data) => {
+                self.held.take(data.len());
+                // A copy: the piece itself keeps the connection's whole buffer.
+                self.ahead.push_back(Bytes::copy_from_slice(&data));
+                self.ahead.back().map(|bytes| &bytes[..])
+            }
+            Piece::Trailers(trailers) => {
+                self.trailers = Some(trailers);
+                self.ended = true;
+                None
+            }
+        }
     }
 
     /// Ready when all was read, or as much as is allowed.
@@ -130,49 +184,41 @@ impl Inbound {
             match ready!(self.poll_incoming(cx)) {
                 None => {}
                 Some(Err(error)) => return Poll::Ready(Err(error)),
-                Some(Ok(Piece::Data(data))) => {
-                    self.held.take(data.len());
-                    // A copy: the piece itself keeps the connection's whole buffer.
-                    self.ahead.push_back(Bytes::copy_from_slice(&data));
-                }
-                Some(Ok(Piece::Trailers(trailers))) => {
-                    self.trailers = Some(trailers);
-                    self.ended = true;
-                }
+                Some(Ok(piece)) => drop(self.keep(piece)),
             }
         }
         Poll::Ready(Ok(()))
     }
 }
 
-/// How much all waiting requests have read ahead.
-#[derive(Debug, Default)]
-pub(crate) struct ReadAhead(AtomicUsize);
+/// How many bytes all waiting requests of this process have read ahead.
+static READ_AHEAD: AtomicUsize = AtomicUsize::new(0);
 
 /// What one request has read ahead; given back when dropped.
 struct Held {
     bytes: usize,
-    budget: Arc<ReadAhead>,
 }
 
 impl Held {
     fn take(&mut self, bytes: usize) {
         self.bytes += bytes;
-        self.budget.0.fetch_add(bytes, Ordering::Relaxed);
+        READ_AHEAD.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn release(&mut self, bytes: usize) {
         self.bytes -= bytes;
-        self.budget.0.fetch_sub(bytes, Ordering::Relaxed);
+        READ_AHEAD.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn within_budget(&self) -> bool {
-        self.budget.0.load(Ordering::Relaxed) < MOST_IN_ALL
+        READ_AHEAD.load(Ordering::Relaxed) < MOST_IN_ALL
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        if self.bytes > 0 {
+            READ_AHEAD.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }

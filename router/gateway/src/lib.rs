@@ -18,6 +18,7 @@ mod guard;
 mod head;
 mod identify;
 mod inbound;
+mod model_field;
 mod names;
 mod refusal;
 mod settle;

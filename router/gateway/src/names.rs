@@ -2,16 +2,20 @@
 
 use http::HeaderName;
 
+pub(crate) const X_DEPLOYMENT: &str = "x-thermocline-deployment";
+pub(crate) const X_MODEL_NAME: &str = "x-gateway-model-name";
+pub(crate) const X_TIMEOUT: &str = "x-thermocline-timeout";
+pub(crate) const X_SCALE_UP_TIMEOUT: &str = "x-scale-up-timeout";
+pub(crate) const PREFERENCE: &str = "prefer";
+
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-pub(crate) static DEPLOYMENT: HeaderName = HeaderName::from_static("x-thermocline-deployment");
-pub(crate) static MODEL_NAME: HeaderName = HeaderName::from_static("x-gateway-model-name");
+pub(crate) static DEPLOYMENT: HeaderName = HeaderName::from_static(X_DEPLOYMENT);
+pub(crate) static MODEL_NAME: HeaderName = HeaderName::from_static(X_MODEL_NAME);
 pub(crate) static TIER: HeaderName = HeaderName::from_static("x-thermocline-tier");
 pub(crate) static START: HeaderName = HeaderName::from_static("x-thermocline-start");
 pub(crate) static REASON: HeaderName = HeaderName::from_static("x-thermocline-reason");
-pub(crate) static TIMEOUT: HeaderName = HeaderName::from_static("x-thermocline-timeout");
-pub(crate) static SCALE_UP_TIMEOUT: HeaderName = HeaderName::from_static("x-scale-up-timeout");
-pub(crate) static PREFER: HeaderName = HeaderName::from_static("prefer");
+pub(crate) static TIMEOUT: HeaderName = HeaderName::from_static(X_TIMEOUT);
+pub(crate) static SCALE_UP_TIMEOUT: HeaderName = HeaderName::from_static(X_SCALE_UP_TIMEOUT);
+pub(crate) static PREFER: HeaderName = HeaderName::from_static(PREFERENCE);
 pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub(crate) static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-pub(crate) static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-pub(crate) static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");

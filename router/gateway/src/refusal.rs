@@ -1,5 +1,7 @@
 //! Answers that are ours: what the client may read, in the shape it expects.
 
+mod start;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +11,9 @@ use serde_json::json;
 use thermocline_table::Outcome;
 
 use crate::body::ResponseBody;
+use crate::inbound::InboundError;
+
+pub(crate) use start::start_failed;
 
 /// Clients do not retry after more than this, so no more is asked of them.
 const LONGEST_RETRY_AFTER: u64 = 120;
@@ -64,8 +69,19 @@ impl Refusal {
         }
     }
 
+    /// What comes of a body that broke off.
+    pub(crate) fn broken_body(error: InboundError) -> Self {
+        match error {
+            InboundError::Left => Refusal::client_left(),
+            InboundError::Malformed => {
+                refuse(400, "bad_framing", "the body is not framed as it should be").closing()
+            }
+        }
+    }
+
     /// The response, in the OpenAI shape or as problem+json.
-    pub(crate) fn into_response(self, request_id: &str, openai: bool) -> Response<ResponseBody> {
+    pub(crate) fn into_response(self, id: &HeaderValue, openai: bool) -> Response<ResponseBody> {
+        let request_id = id.to_str().unwrap_or_default();
         let (content_type, body) = match openai {
             true => ("application/json", self.openai(request_id)),
             false => ("application/problem+json", self.problem(request_id)),

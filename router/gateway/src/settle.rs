@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thermocline_clock::Clock;
 use thermocline_policy::{Moment, Tier};
-use thermocline_table::{BackendPermit, Deployment, Outcome, Permit, Start};
+use thermocline_table::{BackendPermit, Deployment, Ended, Outcome, Permit, Start};
 
 use crate::acquire::Served;
 
@@ -39,14 +39,29 @@ impl Arrival {
 
     /// Ends it.
     pub(crate) fn end(&mut self, outcome: Outcome) {
-        self.end_at(outcome, self.clock.now());
+        self.end_at(outcome, None, self.clock.now());
     }
 
-    fn end_at(&mut self, outcome: Outcome, now: Moment) {
+    fn end_at(&mut self, outcome: Outcome, sent: Option<Moment>, now: Moment) {
         if std::mem::take(&mut self.open) {
             let tally = &self.deployment.tally;
             tally.request(self.tier, self.start, outcome);
             tally.duration.observe(now.since(self.arrived));
+            if self.deployment.tail.wants(self.start) {
+                self.deployment.tail.tell(self.ended(outcome, sent, now));
+            }
+        }
+    }
+
+    fn ended(&self, outcome: Outcome, sent: Option<Moment>, ended: Moment) -> Ended {
+        Ended {
+            deployment: self.deployment.name.clone(),
+            tier: self.tier,
+            start: self.start,
+            outcome,
+            arrived: self.arrived,
+            sent,
+            ended,
         }
     }
 }
@@ -101,9 +116,12 @@ impl Settlement {
 
     fn close(&mut self, outcome: Outcome, now: Moment) {
         if self.arrival.open {
-            self.arrival.end_at(outcome, now);
+            self.arrival.end_at(outcome, Some(self.sent), now);
             let tally = &self.arrival.deployment.tally;
             tally.inference.observe(now.since(self.sent));
+            if outcome == Outcome::Ok {
+                tally.service[self.arrival.tier].record(now.since(self.sent));
+            }
             self.backend.ended_at(now);
         }
     }

@@ -14,9 +14,9 @@ use hyper::service::service_fn;
 use thermocline_clock::Clock;
 use thermocline_edge::{Accept, Lifecycle, Timeouts, connection_limit, serve_connection};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::task::LocalSet;
 use tokio_util::task::TaskTracker;
 
+use crate::call::Client;
 use crate::gateway::Gateway;
 use crate::upstream::sweep;
 
@@ -86,11 +86,7 @@ where
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
-            let tasks = LocalSet::new();
-            tasks.block_on(&runtime, async move { body().await });
-            // Switched connections outlive the requests that asked for them: a
-            // WebSocket is told goodbye. All of them end with the drain or the abort.
-            runtime.block_on(tasks);
+            runtime.block_on(async move { body().await });
         })
 }
 
@@ -136,7 +132,7 @@ impl Worker {
         loop {
             tokio::select! {
                 next = accepted.recv() => match next {
-                    Some(next) => drop(tasks.spawn_local(self.connection(next))),
+                    Some(next) => drop(tasks.spawn(self.connection(next))),
                     None => break,
                 },
                 () = clock.sleep_until(next_sweep) => {
@@ -150,9 +146,16 @@ impl Worker {
             () = tasks.wait() => {}
             () = self.lifecycle.abort.cancelled() => {}
         }
+        // Switched connections outlive the requests that asked for them: a
+        // WebSocket is told goodbye. All of them end with the drain or the abort.
+        self.gateway.relays.close();
+        self.gateway.relays.wait().await;
     }
 
-    fn connection(&self, (stream, peer, place): Accepted) -> impl Future<Output = ()> + 'static {
+    fn connection(
+        &self,
+        (stream, peer, place): Accepted,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let gateway = self.gateway.clone();
         let timeouts = self.timeouts;
         // Tokens of its own: looking at them shares nothing with other connections.
@@ -162,10 +165,10 @@ impl Worker {
         };
         async move {
             let clock = gateway.clock.clone();
-            let within = Arc::new(lifecycle.clone());
+            let client = Arc::new(Client::new(peer, lifecycle.clone()));
             let service = service_fn(move |request: Request<Incoming>| {
                 // Boxed: it would be moved several times on its way into the connection.
-                let answer = Box::pin(gateway.clone().handle(request, peer, within.clone()));
+                let answer = Box::pin(gateway.clone().handle(request, client.clone()));
                 async move { Ok::<_, Infallible>(answer.await) }
             });
             serve_connection(stream, service, timeouts, lifecycle, clock).await;

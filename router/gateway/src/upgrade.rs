@@ -1,7 +1,7 @@
 //! After `101 Switching Protocols`: bytes both ways until one side ends.
 
-use std::cell::Cell;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,8 +39,8 @@ impl Relay {
         let (backend, unread) = self.backend.into_parts();
         let (client_read, client_write) = split(TokioIo::new(client));
         let (backend_read, backend_write) = split(backend);
-        let last = Cell::new(self.clock.now());
-        let moved = || last.set(self.clock.now());
+        let last = AtomicU64::new(self.clock.now().nanos());
+        let moved = || last.store(self.clock.now().nanos(), Ordering::Relaxed);
         let up = pump(client_read, backend_write, &moved);
         let down = Downstream {
             unread,
@@ -67,11 +67,12 @@ fn ended(result: &io::Result<()>) -> Outcome {
 }
 
 /// Ends when nothing has moved for `idle`.
-async fn quiet(clock: &Clock, last: &Cell<Moment>, idle: Duration) {
+async fn quiet(clock: &Clock, last: &AtomicU64, idle: Duration) {
+    let runs_out = || Moment::from_nanos(last.load(Ordering::Relaxed)) + idle;
     loop {
-        let runs_out = last.get() + idle;
-        clock.sleep_until(runs_out).await;
-        if last.get() + idle <= runs_out {
+        let then = runs_out();
+        clock.sleep_until(then).await;
+        if runs_out() <= then {
             return;
         }
     }

@@ -2,15 +2,16 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use regex::RegexSet;
 use thermocline_clock::Clock;
 use thermocline_policy::{
-    Decision, Moment, Observation, Settings, Spec, Tier, TierMap, Transition, View, Window, decide,
+    Decision, Moment, Observation, PolicyMode, Settings, Spec, Thresholds, Tier, TierMap,
+    Transition, View, Window, decide,
 };
 use tokio::sync::Notify;
 
-use crate::{Capacity, Gate, Tally};
+use crate::{Capacity, Gate, Tail, Tally};
 
 /// What a person asked for, as of one generation. Immutable.
 #[derive(Debug)]
@@ -80,6 +81,8 @@ pub struct Deployment {
     pub capacity: ArcSwap<Capacity>,
     /// What has been counted.
     pub tally: Tally,
+    /// Who is told of requests that end.
+    pub tail: Tail,
     /// How many requests run at a time.
     pub gate: Gate,
     /// What is going on in each tier.
@@ -87,6 +90,8 @@ pub struct Deployment {
     /// Wakes those who wait for a place on a backend or for capacity to change.
     pub changed: Notify,
     watched: ArcSwap<Watched>,
+    /// The thresholds of a mode that makes them from prices.
+    steered: ArcSwapOption<Thresholds>,
     waiting: AtomicU32,
     current: AtomicU8,
     changing: Mutex<()>,
@@ -112,8 +117,10 @@ impl Deployment {
                 since: now,
             }),
             capacity: ArcSwap::default(),
+            steered: ArcSwapOption::empty(),
             config: ArcSwap::from_pointee(config),
             tally: Tally::default(),
+            tail: Tail::default(),
             traffic: TierMap::default(),
             changed: Notify::new(),
             waiting: AtomicU32::new(0),
@@ -126,7 +133,7 @@ impl Deployment {
 
     /// Puts a new configuration in force; counts go on.
     pub fn reconfigure(&self, config: Config) {
-        let window = config.settings.thresholds.window;
+        let window = self.in_force(&config.settings).window;
         if self.watched.load().window.span() != Window::new(window, Moment::ORIGIN).span() {
             let now = self.clock.now();
             self.watched.store(Arc::new(Watched {
@@ -162,6 +169,10 @@ impl Deployment {
 
     /// Everything that a decision at `now` depends on.
     pub fn view(&self, now: Moment) -> View {
+        self.view_of(self.observe(now), now)
+    }
+
+    fn view_of(&self, seen: Observation, now: Moment) -> View {
         let config = self.config.load();
         let capacity = self.capacity.load();
         let forced = config.forced.filter(|(_, until)| now < *until);
@@ -173,16 +184,56 @@ impl Deployment {
             pod: capacity.pod,
             pod_pinned: config.spec.min_instances(Tier::Pod) > 0,
             pod_in_flight: self.traffic[Tier::Pod].in_flight(),
-            count: self.observe(now).count,
+            count: seen.count,
             observed: self.observed(now),
             since_transition: self.since_transition(now),
-            thresholds: config.settings.thresholds,
+            thresholds: self.in_force(&config.settings),
         }
+    }
+
+    fn in_force(&self, settings: &Settings) -> Thresholds {
+        match settings.mode {
+            PolicyMode::Thresholds => settings.thresholds,
+            PolicyMode::BreakEven | PolicyMode::Regret => {
+                let steered = self.steered.load();
+                steered.as_deref().copied().unwrap_or(settings.thresholds)
+            }
+        }
+    }
+
+    /// The thresholds in force.
+    pub fn thresholds(&self) -> Thresholds {
+        self.in_force(&self.config.load().settings)
+    }
+
+    /// Puts thresholds in force that were made from prices; the window is
+    /// widened or narrowed to theirs and keeps what it has counted.
+    pub fn steer(&self, thresholds: Thresholds) {
+        let watched = self.watched.load();
+        let seen = watched.window.span();
+        let now = self.clock.now();
+        if seen != Window::new(thresholds.window, now).span() {
+            self.watched.store(Arc::new(Watched {
+                window: watched.window.resized(thresholds.window, now),
+                since: watched.since.max(now.before(seen)),
+            }));
+        }
+        self.steered.store(Some(Arc::new(thresholds)));
+    }
+
+    /// Arrivals counted since it is watched; starts again with a new window.
+    pub fn arrivals(&self) -> u64 {
+        self.watched.load().window.total()
     }
 
     /// The policy's answer at `now`; changes nothing.
     pub fn decide(&self, now: Moment) -> Decision {
         decide(&self.view(now))
+    }
+
+    /// The policy's answer for an arrival at `now`, with what its record `seen`.
+    pub fn decide_on(&self, seen: Observation, now: Moment) -> Decision {
+        decide(&self.view_of(seen, now))
     }
 
     /// Makes `decision` the tier in force. The one caller that changes it gets

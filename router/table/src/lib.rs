@@ -9,7 +9,9 @@ mod backend;
 mod capacity;
 mod deployment;
 mod gate;
+mod sketch;
 mod snapshot;
+mod tail;
 mod tally;
 mod wake;
 
@@ -17,6 +19,8 @@ pub use backend::{Backend, BackendId, BackendPermit, Target};
 pub use capacity::{Capacity, Pick, Pool};
 pub use deployment::{Config, Deployment, TierTraffic, Waiting, Watched};
 pub use gate::{Entry, Gate, Permit, Queued};
+pub use sketch::{Measured, Sketch};
 pub use snapshot::{Snapshot, Table};
+pub use tail::{Ended, Tail};
 pub use tally::{Histogram, Outcome, Start, Tally};
 pub use wake::{StartFailed, Wake};

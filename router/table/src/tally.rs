@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use thermocline_policy::{Reason, Tier, TierMap, Transition};
 
+use crate::Sketch;
+
 /// How a request's backend was had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -101,6 +103,10 @@ pub struct Tally {
     transitions: Mutex<Transitions>,
     cold_starts: TierMap<[AtomicU64; 2]>,
     disconnects: AtomicU64,
+    /// How long backends had requests in hand, by tier.
+    pub service: TierMap<Sketch>,
+    /// How long starts took that succeeded, by tier.
+    pub starts: TierMap<Sketch>,
     /// From arrival to the last byte.
     pub duration: Histogram,
     /// From arrival until something was sent to a backend.
@@ -135,6 +141,7 @@ impl Tally {
         self.cold_starts[tier][usize::from(ok)].fetch_add(1, Ordering::Relaxed);
         if ok {
             self.cold_start.observe(took);
+            self.starts[tier].record(took);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::Deployment;
 pub struct StartFailed {
     /// The word for it: `no_capacity`, `start_failed`, `port_conflict`, …
     pub code: &'static str,
-    /// For people; holds no key, address or path.
+    /// For the operator; clients read a sentence of ours instead.
     pub detail: String,
     /// Not before this is another attempt worth it.
     pub retry_after: Duration,

@@ -5,6 +5,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use thiserror::Error;
 
+use crate::inbound::InboundError;
+
 use super::{Connection, Decoded, Decoder, ResponseHead, Upload};
 
 /// What went wrong between us and a backend.
@@ -24,8 +26,8 @@ pub(crate) enum ExchangeError {
     Malformed,
     #[error("the backend's response ends before its end")]
     Truncated,
-    #[error("the client left")]
-    ClientLeft,
+    #[error("the request's body broke off")]
+    Client(InboundError),
     #[error("the request's body is larger than allowed")]
     TooLarge,
     #[error("no byte moved for too long")]
@@ -74,7 +76,7 @@ impl Exchange {
     }
 
     /// The request's body, for another try; only where nothing was taken off it.
-    pub(crate) fn into_untouched_body(self) -> Option<super::super::inbound::Inbound> {
+    pub(crate) fn into_untouched_body(self) -> Option<crate::inbound::Inbound> {
         self.upload.into_untouched_body()
     }
 

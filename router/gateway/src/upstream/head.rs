@@ -1,11 +1,13 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Buf, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use super::Decoder;
 use super::exchange::ExchangeError;
+use crate::forwarded::is_hop_by_hop;
+use crate::guard::tokens;
 
 const MOST_HEADERS: usize = 128;
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -14,9 +16,22 @@ const LARGEST_HEAD: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct ResponseHead {
     pub(crate) status: StatusCode,
+    /// What goes on to the client: nothing of the backend's connection.
     pub(crate) headers: HeaderMap,
     /// Whether the connection may carry another request afterwards.
     pub(crate) keep_alive: bool,
+    /// The protocol that it switches to.
+    pub(crate) upgrade: Option<HeaderValue>,
+    /// How its body is framed, where a header says so.
+    framing: Option<ResponseFraming>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ResponseFraming {
+    Length(u64),
+    Chunked,
+    /// It can be read in two ways, or in none.
+    Unclear,
 }
 
 impl ResponseHead {
@@ -35,22 +50,76 @@ impl ResponseHead {
         };
         let code = response.code.unwrap_or_default();
         let status = StatusCode::from_u16(code).map_err(|_| ExchangeError::Malformed)?;
-        let mut headers = HeaderMap::with_capacity(response.headers.len() + 8);
+        let http11 = response.version == Some(1);
+        let mut head = ResponseHead {
+            status,
+            headers: HeaderMap::with_capacity(response.headers.len() + 8),
+            keep_alive: http11,
+            upgrade: None,
+            framing: None,
+        };
+        let mut connection = Vec::new();
         for header in response.headers.iter() {
             let name = HeaderName::from_bytes(header.name.as_bytes());
             let value = HeaderValue::from_bytes(header.value);
             let (Ok(name), Ok(value)) = (name, value) else {
                 return Err(ExchangeError::Malformed);
             };
-            headers.append(name, value);
+            match name == CONNECTION {
+                true => connection.push(value),
+                false => head.take(name, value),
+            }
         }
-        let keep_alive = keeps_alive(response.version == Some(1), &headers);
+        head.connect(http11, &connection);
         buf.advance(length);
-        Ok(Some(ResponseHead {
-            status,
-            headers,
-            keep_alive,
-        }))
+        Ok(Some(head))
+    }
+
+    /// Takes one line, in order.
+    fn take(&mut self, name: HeaderName, value: HeaderValue) {
+        if name == CONTENT_LENGTH {
+            let length = decimal(value.as_bytes());
+            let framing = length.map_or(ResponseFraming::Unclear, ResponseFraming::Length);
+            let same = self.framing.is_none_or(|before| before == framing);
+            self.framing = Some(if same {
+                framing
+            } else {
+                ResponseFraming::Unclear
+            });
+        } else if name == TRANSFER_ENCODING {
+            // Twice, or with a length beside it: somebody on the way reads another body than we.
+            let alone = self.framing.is_none() && value.as_bytes().eq_ignore_ascii_case(b"chunked");
+            self.framing = Some(if alone {
+                ResponseFraming::Chunked
+            } else {
+                ResponseFraming::Unclear
+            });
+            return;
+        } else if name == UPGRADE {
+            self.upgrade = Some(value);
+            return;
+        } else if is_hop_by_hop(&name) {
+            return;
+        }
+        self.headers.append(name, value);
+    }
+
+    /// Obeys what `Connection` says.
+    fn connect(&mut self, http11: bool, lines: &[HeaderValue]) {
+        let says = |token: &str| {
+            let mut named = lines.iter().flat_map(tokens);
+            named.any(|t| t.eq_ignore_ascii_case(token))
+        };
+        self.keep_alive = match http11 {
+            true => !says("close"),
+            false => says("keep-alive"),
+        };
+        if !says("upgrade") {
+            self.upgrade = None;
+        }
+        for token in lines.iter().flat_map(tokens) {
+            self.headers.remove(token);
+        }
     }
 
     /// How its body ends (RFC 9112 §6.3).
@@ -64,48 +133,13 @@ impl ResponseHead {
         if bodyless {
             return Ok(Decoder::Empty);
         }
-        if let Some(coding) = self.headers.get(TRANSFER_ENCODING) {
-            // With a length beside it, somebody on the way reads another body than we.
-            let chunked = coding.as_bytes().eq_ignore_ascii_case(b"chunked")
-                && !self.headers.contains_key(CONTENT_LENGTH)
-                && self.headers.get_all(TRANSFER_ENCODING).iter().count() == 1;
-            return match chunked {
-                true => Ok(Decoder::chunked()),
-                false => Err(ExchangeError::Malformed),
-            };
-        }
-        Ok(match self.content_length()? {
-            Some(0) => Decoder::Empty,
-            Some(length) => Decoder::Length(length),
+        Ok(match self.framing {
+            Some(ResponseFraming::Unclear) => return Err(ExchangeError::Malformed),
+            Some(ResponseFraming::Chunked) => Decoder::chunked(),
+            Some(ResponseFraming::Length(0)) => Decoder::Empty,
+            Some(ResponseFraming::Length(length)) => Decoder::Length(length),
             None => Decoder::UntilClose,
         })
-    }
-
-    fn content_length(&self) -> Result<Option<u64>, ExchangeError> {
-        let mut lengths = self.headers.get_all(CONTENT_LENGTH).iter();
-        let Some(first) = lengths.next() else {
-            return Ok(None);
-        };
-        if lengths.any(|other| other != first) {
-            return Err(ExchangeError::Malformed);
-        }
-        decimal(first.as_bytes())
-            .map(Some)
-            .ok_or(ExchangeError::Malformed)
-    }
-}
-
-fn keeps_alive(http11: bool, headers: &HeaderMap) -> bool {
-    let says = |token: &str| {
-        headers.get_all(CONNECTION).iter().any(|value| {
-            let tokens = value.to_str().unwrap_or_default().split(',');
-            tokens.map(str::trim).any(|t| t.eq_ignore_ascii_case(token))
-        })
-    };
-    if http11 {
-        !says("close")
-    } else {
-        says("keep-alive")
     }
 }
 

@@ -1,6 +1,6 @@
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use thermocline_clock::Alarm;
@@ -47,6 +47,10 @@ impl Connection {
     /// Reads more into `unread`; 0 = the backend closed.
     pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.unread.capacity() - self.unread.len() < self.next_read / 4 {
+            // A backend that thinks takes no memory.
+            if let UpstreamIo::Plain(tcp) = &self.io {
+                ready!(tcp.poll_read_ready(cx))?;
+            }
             self.unread.reserve(self.next_read);
         }
         let room = self.unread.capacity() - self.unread.len();

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use tokio::io::AsyncWrite;
 
 use super::{ExchangeError, UpstreamIo};
-use crate::inbound::{Inbound, InboundError, Piece};
+use crate::inbound::{Inbound, Piece};
 
 /// The client is read again when less than this waits to be written: a head
 /// goes out with the beginning of its body, and one piece at a time is held.
@@ -89,7 +89,7 @@ impl Upload {
                 Poll::Ready(Some(Ok(Piece::Data(data)))) => self.push_data(data)?,
                 Poll::Ready(Some(Ok(Piece::Trailers(trailers)))) => self.end(Some(&trailers)),
                 Poll::Ready(None) => self.end(None),
-                Poll::Ready(Some(Err(InboundError))) => return Err(ExchangeError::ClientLeft),
+                Poll::Ready(Some(Err(error))) => return Err(ExchangeError::Client(error)),
                 Poll::Pending => break,
             }
         }
