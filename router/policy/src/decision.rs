@@ -18,6 +18,12 @@ pub struct Thresholds {
     pub demote_rps: f64,
     /// The least time between two transitions.
     pub hold: Duration,
+    /// No promotion with fewer arrivals in the window; 0 = the rate alone says.
+    pub least_arrivals: u64,
+    /// The least time from a transition to a promotion.
+    pub hold_up: Duration,
+    /// The least time from a transition to a demotion.
+    pub hold_down: Duration,
 }
 
 impl Default for Thresholds {
@@ -27,6 +33,9 @@ impl Default for Thresholds {
             promote_rps: 0.2,
             demote_rps: 0.05,
             hold: Duration::ZERO,
+            least_arrivals: 0,
+            hold_up: Duration::ZERO,
+            hold_down: Duration::ZERO,
         }
     }
 }
@@ -34,7 +43,7 @@ impl Default for Thresholds {
 impl Thresholds {
     /// Arrivals in a window from which a pod serves.
     pub fn promote_count(&self) -> f64 {
-        self.promote_rps * self.window.as_secs_f64()
+        (self.promote_rps * self.window.as_secs_f64()).max(self.least_arrivals as f64)
     }
 
     /// Arrivals in a window below which it stops serving.
@@ -262,7 +271,7 @@ fn stays(view: &View) -> Option<Reason> {
     if !view.observed {
         return Some(Reason::Unobserved);
     }
-    held(view).then_some(Reason::Hold)
+    held(view, view.thresholds.hold_down).then_some(Reason::Hold)
 }
 
 /// Why serverless goes on although there is no pod; `None` = promote.
@@ -273,16 +282,16 @@ fn refused_promotion(view: &View) -> Option<Reason> {
     if view.pod == PodState::BackingOff {
         return Some(Reason::NoCapacity);
     }
-    (held(view) && view.current != Some(Tier::Pod)).then_some(Reason::Hold)
+    (held(view, view.thresholds.hold_up) && view.current != Some(Tier::Pod)).then_some(Reason::Hold)
 }
 
 fn promotes(view: &View) -> bool {
     view.count as f64 >= view.thresholds.promote_count()
 }
 
-fn held(view: &View) -> bool {
-    view.since_transition
-        .is_some_and(|since| since < view.thresholds.hold)
+fn held(view: &View, at_least: Duration) -> bool {
+    let hold = view.thresholds.hold.max(at_least);
+    view.since_transition.is_some_and(|since| since < hold)
 }
 
 fn on_pod(view: &View, reason: Reason) -> Decision {

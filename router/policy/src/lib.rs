@@ -7,31 +7,45 @@
 //! instances into [`Action`]s so specific that whoever applies them has nothing
 //! left to choose.
 
+mod cost;
 mod decision;
 mod error;
+mod hindsight;
 mod instance;
+mod meter;
 mod money;
 mod plan;
 mod quantity;
+mod rate;
+mod regret;
 mod scale;
+mod shadow;
 mod spec;
+mod steering;
 mod tier;
 mod time;
 mod window;
 
+pub use cost::{BreakEven, CostModel, Prices, Work};
 pub use decision::{Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide};
 pub use error::{FieldError, FieldErrors};
+pub use hindsight::Hindsight;
 pub use instance::{InstanceEvent, InstanceState, StateError};
+pub use meter::{Places, ServerlessMeter, Taken};
 pub use money::NanoUsd;
 pub use plan::{Action, Observed, Wanted, plan};
 pub use quantity::{QuantityError, format_duration, format_size, parse_duration, parse_size};
+pub use rate::{Rate, UsdPerSecond};
+pub use regret::{Regret, SlotCost};
 pub use scale::{Desired, TierLoad, scale};
+pub use shadow::Shadow;
 pub use spec::{
     Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, Forced, Health,
     HostHeader, Limits, Live, Load, LocalTier, Objective, PodTier, PolicyMode, PolicySpec,
     Protocol, Ready, Resources, Routes, Selection, ServerlessTier, Settings, Spec, Strategy, Tiers,
     is_dns_label,
 };
+pub use steering::{Margins, SLOT, Steering};
 pub use tier::{Tier, TierMap, TierSet};
 pub use time::Moment;
 pub use window::{Observation, Window};

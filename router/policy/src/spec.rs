@@ -219,6 +219,28 @@ pub enum PolicyMode {
     /// Two fixed rates, with the room between them as hysteresis.
     #[default]
     Thresholds,
+    /// Rates around the one from which a pod costs less than serverless.
+    BreakEven,
+    /// Whenever the other tier would have saved what a switch costs.
+    Regret,
+}
+
+impl PolicyMode {
+    /// Every mode.
+    pub const ALL: [PolicyMode; 3] = [
+        PolicyMode::Thresholds,
+        PolicyMode::BreakEven,
+        PolicyMode::Regret,
+    ];
+
+    /// The word used in specifications and configurations.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PolicyMode::Thresholds => "thresholds",
+            PolicyMode::BreakEven => "break_even",
+            PolicyMode::Regret => "regret",
+        }
+    }
 }
 
 /// When a deployment moves between tiers.

@@ -37,6 +37,11 @@ impl Moment {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// The moment `span` earlier; the origin when that is not as long ago.
+    pub const fn before(self, span: Duration) -> Moment {
+        Moment::from_origin(self.since(Moment::ORIGIN).saturating_sub(span))
+    }
+
     /// How long until `later`; zero when it has passed.
     pub const fn until(self, later: Moment) -> Duration {
         later.since(self)

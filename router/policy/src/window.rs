@@ -27,6 +27,8 @@ struct Ring {
     head: u64,
     /// Sum over all buckets but the one sliding out.
     whole: u32,
+    /// Arrivals since the beginning.
+    total: u64,
     counts: [u32; BUCKETS],
 }
 
@@ -48,9 +50,36 @@ impl Window {
             ring: Mutex::new(Ring {
                 head: now.nanos() / bucket,
                 whole: 0,
+                total: 0,
                 counts: [0; BUCKETS],
             }),
         }
+    }
+
+    /// The same arrivals over another `span`; what lies within both is kept,
+    /// to the width of a bucket.
+    pub fn resized(&self, span: Duration, now: Moment) -> Self {
+        let wanted = Window::new(span, now);
+        {
+            let mut old = self.lock();
+            old.advance(now.nanos() / self.bucket);
+            let mut new = wanted.lock();
+            for age in (0..WHOLE as u64).rev() {
+                let Some(bucket) = old.head.checked_sub(age) else {
+                    continue;
+                };
+                let middle = bucket * self.bucket + self.bucket / 2;
+                let at = middle.min(now.nanos()) / wanted.bucket;
+                new.add_many(at, old.counts[slot(bucket)]);
+            }
+            new.total = old.total;
+        }
+        wanted
+    }
+
+    /// Arrivals since the window began, old ones included.
+    pub fn total(&self) -> u64 {
+        self.lock().total
     }
 
     /// The span it covers.
@@ -118,17 +147,20 @@ impl Ring {
 
     /// Counts an arrival in bucket `at`; one older than the ring is past counting.
     fn add(&mut self, at: u64) {
+        self.total += 1;
+        self.add_many(at, 1);
+    }
+
+    fn add_many(&mut self, at: u64, arrivals: u32) {
         let age = self.head.saturating_sub(at);
         if age >= BUCKETS as u64 {
             return;
         }
-        let count = &mut self.counts[slot(at)];
-        if *count == u32::MAX || self.whole == u32::MAX {
-            return;
-        }
-        *count += 1;
+        let fits = u32::MAX - self.whole.max(self.counts[slot(at)]);
+        let arrivals = arrivals.min(fits);
+        self.counts[slot(at)] += arrivals;
         if age < WHOLE as u64 {
-            self.whole += 1;
+            self.whole += arrivals;
         }
     }
 }
@@ -172,6 +204,21 @@ mod tests {
                 assert!((seen.rps - 1.5).abs() / 1.5 < 0.01, "{seen:?} at {now:?}");
             }
         }
+    }
+
+    #[test]
+    fn another_span_keeps_what_lies_within_both() {
+        let window = five_minutes();
+        for i in 0..60 {
+            window.record(at(f64::from(i * 5)));
+        }
+        let wide = window.resized(Duration::from_secs(1800), at(299.0));
+        assert_eq!((wide.observe(at(299.0)).count, wide.total()), (60, 60));
+        assert_eq!(wide.observe(at(1700.0)).count, 60);
+        let narrow = window.resized(Duration::from_secs(60), at(299.0));
+        let kept = narrow.observe(at(299.0)).count;
+        assert!((11..=13).contains(&kept), "{kept}");
+        assert_eq!(narrow.total(), 60);
     }
 
     #[test]

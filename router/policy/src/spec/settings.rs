@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use super::Spec;
+use super::{PolicyMode, Spec};
+use crate::UsdPerSecond;
 use crate::decision::Thresholds;
 
 /// What a spec that says nothing gets; the server's configuration sets them.
@@ -8,6 +9,10 @@ use crate::decision::Thresholds;
 pub struct Defaults {
     /// Window and thresholds.
     pub thresholds: Thresholds,
+    /// How tiers are chosen.
+    pub mode: PolicyMode,
+    /// What a second of a user's waiting is worth.
+    pub value_of_wait: UsdPerSecond,
     /// How long a request is held while cold.
     pub max_wait: Duration,
     /// How many are held while cold.
@@ -26,6 +31,8 @@ impl Default for Defaults {
     fn default() -> Self {
         Defaults {
             thresholds: Thresholds::default(),
+            mode: PolicyMode::default(),
+            value_of_wait: UsdPerSecond::ZERO,
             max_wait: Duration::from_secs(120),
             max_pending: 200,
             deadline: Duration::from_secs(600),
@@ -41,6 +48,10 @@ impl Default for Defaults {
 pub struct Settings {
     /// Window, thresholds and hold.
     pub thresholds: Thresholds,
+    /// How tiers are chosen.
+    pub mode: PolicyMode,
+    /// What a second of a user's waiting is worth.
+    pub value_of_wait: UsdPerSecond,
     /// How long a request is held while cold.
     pub max_wait: Duration,
     /// How many are held while cold.
@@ -67,7 +78,10 @@ impl Spec {
                 promote_rps: policy.promote_rps.unwrap_or(by_default.promote_rps),
                 demote_rps: policy.demote_rps.unwrap_or(by_default.demote_rps),
                 hold: policy.hold.unwrap_or(by_default.hold),
+                ..*by_default
             },
+            mode: policy.mode.unwrap_or(defaults.mode),
+            value_of_wait: defaults.value_of_wait,
             max_wait: self.cold_start.max_wait.unwrap_or(defaults.max_wait),
             max_pending: self.cold_start.max_pending.unwrap_or(defaults.max_pending),
             deadline: self.limits.deadline.unwrap_or(defaults.deadline),

@@ -1,0 +1,324 @@
+use std::time::Duration;
+
+use crate::{Rate, Taken, UsdPerSecond};
+
+/// The share of a pod's places that are planned to be taken; the rest is for bursts.
+const PLANNED_UTILISATION: f64 = 0.7;
+/// Workers beyond this many are counted as a flow, not one by one.
+const MOST_LAYERS: u32 = 64;
+/// A share of arrivals that makes no difference.
+const NEGLIGIBLE: f64 = 1e-9;
+/// The mean up to which Poisson probabilities are summed one by one.
+const MOST_POISSON: f64 = 600.0;
+
+/// What capacity and waiting cost. A tier that nobody prices has `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Prices {
+    /// A serverless worker, while it is busy or about to idle out.
+    pub serverless: Option<UsdPerSecond>,
+    /// A pod, while it exists.
+    pub pod: Option<UsdPerSecond>,
+    /// A second of one user's waiting; 0 = money alone counts.
+    pub wait: UsdPerSecond,
+}
+
+/// How long things take, as measured or by documented prior.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work {
+    /// Mean time that a backend has a request in hand.
+    pub service: Duration,
+    /// From the wish for a serverless worker until it takes work.
+    pub cold_start: Duration,
+    /// The share of a cold start that is billed, 0 to 1.
+    pub billed_cold_share: f64,
+    /// From the wish for a pod until it takes work.
+    pub boot: Duration,
+    /// How long a serverless worker stays, billed, without work.
+    pub serverless_idle: Duration,
+    /// Requests that one worker or pod has in hand at a time, 1 or more.
+    pub concurrency: u32,
+}
+
+impl Default for Work {
+    /// The priors: an inference of 3 s in batches of 16, a container that is
+    /// cold for 30 s, a machine that boots in 150 s.
+    fn default() -> Self {
+        Work {
+            service: Duration::from_secs(3),
+            cold_start: Duration::from_secs(30),
+            billed_cold_share: 1.0,
+            boot: Duration::from_secs(150),
+            serverless_idle: Duration::from_secs(5),
+            concurrency: 16,
+        }
+    }
+}
+
+/// Requests that the prior of the service time counts for.
+const SERVICE_WEIGHT: f64 = 10.0;
+/// Starts that the prior of a start counts for.
+const START_WEIGHT: f64 = 1.0;
+/// A time that moved by a smaller share than this is no news.
+const NEWS: f64 = 0.05;
+
+impl Work {
+    /// With the mean service time of `count` requests; the prior counts for ten.
+    #[must_use]
+    pub fn with_service(self, mean: Duration, count: u64) -> Work {
+        let service = blended(self.service, SERVICE_WEIGHT, mean, count);
+        Work { service, ..self }
+    }
+
+    /// With the mean of `count` cold starts; the prior counts for one.
+    #[must_use]
+    pub fn with_cold_start(self, mean: Duration, count: u64) -> Work {
+        let cold_start = blended(self.cold_start, START_WEIGHT, mean, count);
+        Work { cold_start, ..self }
+    }
+
+    /// With the mean of `count` boots; the prior counts for one.
+    #[must_use]
+    pub fn with_boot(self, mean: Duration, count: u64) -> Work {
+        let boot = blended(self.boot, START_WEIGHT, mean, count);
+        Work { boot, ..self }
+    }
+
+    /// Whether `other` says something else that matters: a time that moved by
+    /// more than 5 %, or anything that a person has set.
+    pub fn is_news_to(&self, other: &Work) -> bool {
+        let moved = |now: Duration, then: Duration| {
+            now.abs_diff(then).as_secs_f64() > NEWS * then.as_secs_f64()
+        };
+        moved(self.service, other.service)
+            || moved(self.cold_start, other.cold_start)
+            || moved(self.boot, other.boot)
+            || self.serverless_idle != other.serverless_idle
+            || self.concurrency != other.concurrency
+            || self.billed_cold_share != other.billed_cold_share
+    }
+}
+
+fn blended(prior: Duration, weight: f64, mean: Duration, count: u64) -> Duration {
+    let sum = prior.as_secs_f64() * weight + mean.as_secs_f64() * count as f64;
+    Duration::from_secs_f64(sum / (weight + count as f64))
+}
+
+/// Prices and times of one deployment: what the formulas need.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CostModel {
+    /// What things cost.
+    pub prices: Prices,
+    /// How long they take.
+    pub work: Work,
+}
+
+/// A serverless tier under a steady rate.
+#[derive(Default)]
+struct Steady {
+    /// Mean number of workers that are billed.
+    workers: f64,
+    /// Mean number of users that wait for a cold start.
+    waiting: f64,
+    /// Cold starts a second.
+    cold_starts: f64,
+}
+
+impl CostModel {
+    /// What `rate` costs on serverless alone, waiting included; `None` without a price.
+    ///
+    /// Poisson arrivals. The first worker is an M/G/∞ queue that stays on for
+    /// D = service + idle after each arrival: off for 1/λ, cold for c, on for
+    /// (e^{λD} − 1)/λ on average. Each further worker sees the arrivals that
+    /// find those before it full.
+    pub fn serverless(&self, rate: Rate) -> Option<UsdPerSecond> {
+        let steady = self.steady(rate);
+        let wait = self.prices.wait.as_usd() * steady.waiting;
+        UsdPerSecond::of(self.prices.serverless?.as_usd() * steady.workers + wait)
+    }
+
+    /// What `rate` costs on pods, with serverless for what they have no place
+    /// for, waiting included; `None` without a price.
+    pub fn pod(&self, rate: Rate) -> Option<UsdPerSecond> {
+        let pods = self.pods(rate);
+        let spill = self.layers(rate, pods);
+        let serverless = self.prices.serverless.unwrap_or_default().as_usd() * spill.workers;
+        let machines = self.prices.pod?.as_usd() * f64::from(pods);
+        UsdPerSecond::of(machines + serverless + self.prices.wait.as_usd() * spill.waiting)
+    }
+
+    /// Pods that `rate` needs: max(1, ⌈λs/(kρ)⌉) with ρ = 0.7.
+    pub fn pods(&self, rate: Rate) -> u32 {
+        let places = f64::from(self.work.concurrency.max(1)) * PLANNED_UTILISATION;
+        (rate.within(self.work.service) / places).ceil().max(1.0) as u32
+    }
+
+    /// Cold starts a second on serverless alone.
+    pub fn cold_starts(&self, rate: Rate) -> Rate {
+        Rate::per_second(self.steady(rate).cold_starts).unwrap_or_default()
+    }
+
+    /// The share of requests that wait for a cold start on serverless alone, 0 to 1.
+    pub fn waiting_share(&self, rate: Rate) -> f64 {
+        let joined = 1.0 + rate.within(self.work.cold_start);
+        let cold = self.steady(rate).cold_starts * joined;
+        match rate.as_per_second() > 0.0 {
+            true => (cold / rate.as_per_second()).min(1.0),
+            false => 1.0,
+        }
+    }
+
+    /// What a move from one tier to the other and back costs, dollars: a boot
+    /// that is paid for while serverless serves, and a cold start.
+    pub fn switch_usd(&self) -> f64 {
+        self.boot_usd() + self.cold_usd()
+    }
+
+    /// A boot, dollars; 0 without a price.
+    fn boot_usd(&self) -> f64 {
+        self.prices.pod.unwrap_or_default().over(self.work.boot)
+    }
+
+    /// A cold start, billed share and one user's wait, dollars.
+    fn cold_usd(&self) -> f64 {
+        let billed = self.prices.serverless.unwrap_or_default().as_usd() * self.billed_cold_share();
+        (billed + self.prices.wait.as_usd()) * self.work.cold_start.as_secs_f64()
+    }
+
+    /// What `taken` is worth, dollars: worker time and the user's wait.
+    pub fn paid(&self, taken: &Taken) -> f64 {
+        let price = self.prices.serverless.unwrap_or_default();
+        price.over(taken.billed) + self.prices.wait.over(taken.wait)
+    }
+
+    /// How long a pod without work is worth keeping: until that has cost as much
+    /// as going and coming back, β/p = B + (v + b·p_s)·c/p_p (ski rental, at most
+    /// twice the best possible). `None` when the pod costs nothing.
+    pub fn worth_keeping(&self) -> Option<Duration> {
+        let price = self
+            .prices
+            .pod
+            .filter(|price| *price > UsdPerSecond::ZERO)?;
+        Duration::try_from_secs_f64(self.switch_usd() / price.as_usd()).ok()
+    }
+
+    fn billed_cold_share(&self) -> f64 {
+        self.work.billed_cold_share.clamp(0.0, 1.0)
+    }
+
+    fn steady(&self, rate: Rate) -> Steady {
+        match self.work.concurrency {
+            0 | 1 => self.one_at_a_time(rate),
+            _ => self.layers(rate, 0),
+        }
+    }
+
+    /// Workers that batch, from the one numbered `first` on: each is a worker of
+    /// its own for the arrivals that find those before it full.
+    fn layers(&self, rate: Rate, first: u32) -> Steady {
+        let load = rate.within(self.work.service);
+        let places = self.work.concurrency.max(1);
+        let mut sum = Steady::default();
+        let mut tail = PoissonTail::of(load);
+        for layer in first..first + MOST_LAYERS {
+            let share = tail.at_least(u64::from(layer) * u64::from(places));
+            if share < NEGLIGIBLE {
+                return sum;
+            }
+            sum.add(&self.worker(Rate(rate.as_per_second() * share)));
+        }
+        // Beyond that, a flow: workers are as busy as they can be.
+        let beyond = load / f64::from(places) - f64::from(first + MOST_LAYERS);
+        sum.workers += beyond.max(0.0);
+        sum
+    }
+
+    /// One worker that batches whatever comes.
+    fn worker(&self, rate: Rate) -> Steady {
+        let lambda = rate.as_per_second();
+        let cold = self.work.cold_start.as_secs_f64();
+        let stays = (self.work.service + self.work.serverless_idle).as_secs_f64();
+        // Everything over e^{λD}, which may be too large to write down.
+        let off = (-lambda * stays).exp();
+        let cycle = 1.0 + lambda * cold * off;
+        let on = 1.0 - off + lambda * self.billed_cold_share() * cold * off;
+        let first = lambda * off / cycle;
+        // A worker that is cold takes as many as it has places; the rest start more.
+        let more = first * self.overflows(lambda * cold);
+        let each = cold * self.billed_cold_share() + stays;
+        let cold_starts = first + more;
+        Steady {
+            workers: on / cycle + more * each,
+            // The first waits for all of it, those who join for half on average.
+            waiting: first * cold * (1.0 + lambda * cold / 2.0),
+            cold_starts,
+        }
+    }
+
+    /// Further workers that a cold start leads to, when `joined` join it on average.
+    fn overflows(&self, joined: f64) -> f64 {
+        let mut tail = PoissonTail::of(joined);
+        let places = u64::from(self.work.concurrency.max(1));
+        let shares = (1..=u64::from(MOST_LAYERS)).map(|layer| tail.at_least(layer * places));
+        shares.take_while(|share| *share > NEGLIGIBLE).sum()
+    }
+
+    /// Workers that take one request at a time: each arrival that finds none
+    /// idle starts one.
+    fn one_at_a_time(&self, rate: Rate) -> Steady {
+        let lambda = rate.as_per_second();
+        let cold = self.work.cold_start.as_secs_f64();
+        let idle = self.work.serverless_idle.as_secs_f64();
+        let missed = (-lambda * idle).exp();
+        let cold_starts = lambda * missed;
+        Steady {
+            workers: rate.within(self.work.service)
+                + (1.0 - missed)
+                + cold_starts * self.billed_cold_share() * cold,
+            waiting: cold_starts * cold,
+            cold_starts,
+        }
+    }
+}
+
+impl Steady {
+    fn add(&mut self, other: &Steady) {
+        self.workers += other.workers;
+        self.waiting += other.waiting;
+        self.cold_starts += other.cold_starts;
+    }
+}
+
+/// P(N ≥ n) of a Poisson variable, for rising n.
+struct PoissonTail {
+    mean: f64,
+    /// The first n that is not in `below`.
+    next: u64,
+    /// P(N = next).
+    term: f64,
+    /// P(N < next).
+    below: f64,
+}
+
+impl PoissonTail {
+    fn of(mean: f64) -> Self {
+        PoissonTail {
+            mean,
+            next: 0,
+            term: (-mean).exp(),
+            below: 0.0,
+        }
+    }
+
+    fn at_least(&mut self, n: u64) -> f64 {
+        if self.mean > MOST_POISSON {
+            // Its deviation is small against its mean.
+            return if (n as f64) < self.mean { 1.0 } else { 0.0 };
+        }
+        while self.next < n && 1.0 - self.below >= NEGLIGIBLE {
+            self.below += self.term;
+            self.next += 1;
+            self.term *= self.mean / self.next as f64;
+        }
+        (1.0 - self.below).clamp(0.0, 1.0)
+    }
+}

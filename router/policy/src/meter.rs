@@ -1,0 +1,114 @@
+//! What arrivals cost on each tier, counted one by one.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use crate::{Moment, Work};
+
+/// How a serverless endpoint took one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// From arrival until a worker had it.
+    pub wait: Duration,
+    /// Whether a worker was started for it.
+    pub cold: bool,
+    /// Worker time that is billed because of it.
+    pub billed: Duration,
+}
+
+/// A serverless endpoint as its bill sees it: workers that come when all are
+/// full, batch up to their limit, and go after their idle time.
+#[derive(Debug, Clone, Default)]
+pub struct ServerlessMeter {
+    workers: Vec<Worker>,
+}
+
+#[derive(Debug, Clone)]
+struct Worker {
+    ready: Moment,
+    /// Until when it is billed if nothing more comes.
+    until: Moment,
+    places: Places,
+}
+
+impl ServerlessMeter {
+    /// One request that arrives at `now` (never before the last) and takes `service`.
+    ///
+    /// It goes to the oldest worker with a place, which fills workers instead
+    /// of spreading the work; who finds none starts one.
+    pub fn take(&mut self, now: Moment, service: Duration, work: &Work) -> Taken {
+        self.workers.retain(|worker| worker.until > now);
+        for worker in &mut self.workers {
+            if worker.places.has_room(now, work.concurrency) {
+                return worker.serve(now, service, work.serverless_idle, Duration::ZERO);
+            }
+        }
+        let ready = now + work.cold_start;
+        let mut worker = Worker {
+            ready,
+            until: ready,
+            places: Places::default(),
+        };
+        let share = work.billed_cold_share.clamp(0.0, 1.0);
+        let cold = work.cold_start.mul_f64(share);
+        let taken = worker.serve(now, service, work.serverless_idle, cold);
+        self.workers.push(worker);
+        Taken {
+            cold: true,
+            ..taken
+        }
+    }
+
+    /// Requests in hand at `now`.
+    pub fn in_flight(&mut self, now: Moment) -> usize {
+        let workers = self.workers.iter_mut();
+        workers.map(|worker| worker.places.taken(now)).sum()
+    }
+}
+
+impl Worker {
+    fn serve(&mut self, now: Moment, service: Duration, idle: Duration, cold: Duration) -> Taken {
+        let begins = now.max(self.ready);
+        let ends = begins + service;
+        self.places.take(ends);
+        let before = self.until;
+        self.until = self.until.max(ends + idle);
+        Taken {
+            wait: begins.since(now),
+            cold: false,
+            billed: self.until.since(before) + cold,
+        }
+    }
+}
+
+/// The places of one worker or pod: who has one, has it until a known moment.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    ends: BinaryHeap<Reverse<Moment>>,
+}
+
+impl Places {
+    /// Whether one of `limit` places is free at `now`.
+    pub fn has_room(&mut self, now: Moment, limit: u32) -> bool {
+        self.ends.len() < limit.max(1) as usize || self.taken(now) < limit.max(1) as usize
+    }
+
+    /// Takes one until `end`.
+    pub fn take(&mut self, end: Moment) {
+        self.ends.push(Reverse(end));
+    }
+
+    /// How many are taken at `now`.
+    pub fn taken(&mut self, now: Moment) -> usize {
+        while self.ends.peek().is_some_and(|end| end.0 <= now) {
+            self.ends.pop();
+        }
+        self.ends.len()
+    }
+
+    /// When the last of them ends; `None` when none is taken.
+    pub fn last_end(&self) -> Option<Moment> {
+        self.ends.iter().map(|end| end.0).max()
+    }
+}

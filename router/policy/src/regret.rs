@@ -1,0 +1,65 @@
+//! What the other tier would have saved since the last switch.
+
+use crate::{CostModel, SLOT, Tier};
+
+/// What one slot cost, or would have cost, on each tier alone, dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SlotCost {
+    /// On serverless.
+    pub serverless: f64,
+    /// On a pod that is there.
+    pub pod: f64,
+}
+
+/// The two-state work-function rule: move once the other tier would have saved
+/// what moving there and back costs. 3-competitive, and no deterministic rule
+/// guarantees less (Borodin, Linial and Saks 1992, metrical task systems).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Regret {
+    on_pod: bool,
+    saved: f64,
+    price: f64,
+}
+
+impl Regret {
+    /// One more slot, of `cost`, with `on` in force at its end.
+    pub fn advance(&mut self, cost: SlotCost, on: Tier, model: &CostModel) {
+        let on_pod = on == Tier::Pod;
+        if on_pod != self.on_pod {
+            *self = Regret {
+                on_pod,
+                ..Regret::default()
+            };
+        }
+        self.price = model.switch_usd();
+        // What spills over would have been on serverless in any case: a pod with
+        // a cold endpoint beside it is never worse than that endpoint alone.
+        let machine = model.prices.pod.unwrap_or_default().over(SLOT);
+        let pod = cost.pod.min(cost.serverless + machine);
+        let here_over_there = match on_pod {
+            true => pod - cost.serverless,
+            false => cost.serverless - pod,
+        };
+        self.saved = (self.saved + here_over_there).clamp(0.0, self.price);
+    }
+
+    /// Whether it is time to move to the other tier.
+    pub fn moves(&self) -> bool {
+        self.saved > 0.0 && self.saved >= self.price
+    }
+
+    /// Whether the pod is the tier that it looks from.
+    pub fn on_pod(&self) -> bool {
+        self.on_pod
+    }
+
+    /// What the other tier would have saved since the last switch, dollars.
+    pub fn saved_usd(&self) -> f64 {
+        self.saved
+    }
+
+    /// What a switch and the way back cost, dollars.
+    pub fn switch_usd(&self) -> f64 {
+        self.price
+    }
+}

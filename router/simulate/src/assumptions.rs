@@ -1,0 +1,39 @@
+use std::time::Duration;
+
+use thermocline_policy::{CostModel, Thresholds};
+
+use crate::trace::Row;
+
+/// Everything that a replay takes for granted. Each has a default; all are
+/// printed with the result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assumptions {
+    /// Prices and times; the service time is that of a row that says nothing else.
+    pub model: CostModel,
+    /// Window and rates of mode `thresholds`, and the window of the others.
+    pub thresholds: Thresholds,
+    /// How long a pod stays without work, at most.
+    pub pod_idle: Duration,
+    /// The slot of the optimum; above zero.
+    pub slot: Duration,
+    /// Chooses which pod starts fail.
+    pub seed: u64,
+    /// The share of pod starts that find no capacity, 0 to 1.
+    pub pod_failures: f64,
+    /// Input tokens that are read a second.
+    pub in_tokens_per_s: f64,
+    /// Seconds that an output token takes.
+    pub s_per_out_token: f64,
+}
+
+impl Assumptions {
+    /// How long a backend has the row's request in hand.
+    pub fn service(&self, row: &Row) -> Duration {
+        let tokens = || {
+            let (read, written) = (row.in_tokens?, row.out_tokens?);
+            Some(read / self.in_tokens_per_s + written * self.s_per_out_token)
+        };
+        let seconds = row.exec_s.or_else(tokens);
+        seconds.map_or(self.model.work.service, Duration::from_secs_f64)
+    }
+}

@@ -1,0 +1,307 @@
+use std::time::Duration;
+
+use thermocline_policy::{
+    Decision, LocalFit, Margins, Moment, Reason, SLOT, ServerlessMeter, Shadow, Steering,
+    Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale,
+};
+
+use crate::assumptions::Assumptions;
+use crate::candidate::Candidate;
+use crate::pods::Pods;
+use crate::tally::Tally;
+
+/// How often the control plane looks at a deployment of which something exists.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A change of tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// When.
+    pub at: Moment,
+    /// The tier after.
+    pub to: Tier,
+    /// The rule that fired.
+    pub reason: Reason,
+}
+
+/// One deployment under one policy on a virtual clock.
+#[derive(Debug)]
+pub struct Run {
+    assumptions: Assumptions,
+    tiers: TierSet,
+    pinned: bool,
+    steering: Steering,
+    window: Window,
+    watched: Moment,
+    current: Option<Tier>,
+    last_transition: Option<Moment>,
+    pods: Pods,
+    serverless: ServerlessMeter,
+    /// Whether a start of the pod is under way for somebody.
+    requested: bool,
+    next_tick: Moment,
+    slot: Moment,
+    /// The second in which the last request came, and how many came in it.
+    second: (Moment, u64),
+    /// Both tiers alone, for the mode that compares them.
+    shadow: Option<Shadow>,
+    /// Service times so far: their sum, and how many.
+    served: (Duration, u64),
+    switches: Vec<Switch>,
+    tally: Tally,
+}
+
+impl Run {
+    /// Nothing has happened yet, and the clock stands at its origin.
+    pub fn new(candidate: Candidate, assumptions: &Assumptions) -> Self {
+        let now = Moment::ORIGIN;
+        let (mut thresholds, margins) = (assumptions.thresholds, margins_of(candidate));
+        if let Candidate::Thresholds { promote, demote } = candidate {
+            (thresholds.promote_rps, thresholds.demote_rps) = (promote, demote);
+        }
+        let serverless = TierSet::EMPTY.with(Tier::Serverless);
+        let always = matches!(candidate, Candidate::Always(Tier::Serverless));
+        let mut steering = Steering::new(candidate.mode(), margins, thresholds);
+        steering.learn(&assumptions.model);
+        let work = &assumptions.model.work;
+        let mut run = Run {
+            tiers: if always {
+                serverless
+            } else {
+                serverless.with(Tier::Pod)
+            },
+            pinned: candidate == Candidate::Always(Tier::Pod),
+            window: Window::new(steering.thresholds().window, now),
+            steering,
+            watched: now,
+            current: None,
+            last_transition: None,
+            pods: Pods::new(work.boot, assumptions.pod_failures, assumptions.seed),
+            serverless: ServerlessMeter::default(),
+            requested: false,
+            next_tick: now + TICK,
+            slot: now,
+            second: (now, 0),
+            shadow: (candidate == Candidate::Regret).then(Shadow::default),
+            served: (Duration::ZERO, 0),
+            switches: Vec::new(),
+            tally: Tally::default(),
+            assumptions: assumptions.clone(),
+        };
+        run.pass(now);
+        run
+    }
+
+    /// A request arrives at `now` (never before the last) and takes `service`.
+    /// What the policy decided for it.
+    pub fn arrive(&mut self, now: Moment, service: Duration) -> Decision {
+        self.advance_to(now);
+        self.count(now);
+        self.window.record(now);
+        let decision = self.decide(now);
+        let changed = self.commit(&decision, now);
+        // Who finds the tier cold asks for it; the start goes on without them.
+        let asks = decision.tier == Tier::Pod && !self.pods.is_ready() && !self.requested;
+        self.requested |= asks;
+        if changed || asks {
+            self.pass(now);
+        }
+        self.serve(decision, now, service);
+        decision
+    }
+
+    /// Lets time pass until `now`.
+    pub fn advance_to(&mut self, now: Moment) {
+        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+            self.happen(at);
+        }
+    }
+
+    /// Ends the replay at `now`, and the pod's bill with it.
+    pub(crate) fn end(&mut self, now: Moment) {
+        self.advance_to(now);
+        self.pods.stop(now, &mut self.tally);
+        let price = self.assumptions.model.prices.pod.unwrap_or_default();
+        self.tally.usd += price.as_usd() * self.tally.pod_s;
+    }
+
+    /// Every change of tier so far.
+    pub fn switches(&self) -> &[Switch] {
+        &self.switches
+    }
+
+    /// The thresholds in force.
+    pub fn thresholds(&self) -> &Thresholds {
+        self.steering.thresholds()
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn next_event(&self) -> Option<Moment> {
+        let tick = self.is_awake().then_some(self.next_tick);
+        let slot = Some(self.slot + SLOT);
+        [tick, slot, self.pods.ready_at()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether the control plane would look at it each second.
+    fn is_awake(&self) -> bool {
+        self.pods.exists() || self.requested || self.pinned
+    }
+
+    fn happen(&mut self, now: Moment) {
+        if self.pods.ready_at().is_some_and(|at| at <= now) {
+            self.pods.became_ready();
+            self.requested = false;
+        }
+        if self.slot + SLOT <= now {
+            self.end_slot();
+        }
+        if self.next_tick <= now {
+            let ticks = now.nanos() / TICK.as_nanos() as u64 + 1;
+            self.next_tick = Moment::from_nanos(ticks * TICK.as_nanos() as u64);
+        }
+        self.pass(now);
+    }
+
+    fn end_slot(&mut self) {
+        self.flush();
+        if let Some(shadow) = &mut self.shadow {
+            let cost = shadow.end_slot(self.steering.model());
+            self.steering.end_slot(cost, self.current);
+        }
+        self.slot = self.slot + SLOT;
+        self.learn();
+        let span = self.steering.thresholds().window;
+        if self.window.span() != Window::new(span, self.slot).span() {
+            let seen = self.window.span();
+            self.watched = self.watched.max(self.slot.before(seen));
+            self.window = self.window.resized(span, self.slot);
+        }
+    }
+
+    /// Times are measured as they would be; prices stay.
+    fn learn(&mut self) {
+        let mut model = self.assumptions.model;
+        let (sum, count) = self.served;
+        let mean = Duration::from_secs_f64(sum.as_secs_f64() / count.max(1) as f64);
+        model.work = model.work.with_service(mean, count);
+        if model.work.is_news_to(&self.steering.model().work) {
+            self.steering.learn(&model);
+        }
+    }
+
+    /// Arrivals are told to the shadow second by second, as ticks of the control plane are.
+    fn count(&mut self, now: Moment) {
+        if self.second.0 + TICK <= now {
+            self.flush();
+            let tick = TICK.as_nanos() as u64;
+            self.second.0 = Moment::from_nanos(now.nanos() / tick * tick);
+        }
+        self.second.1 += 1;
+    }
+
+    fn flush(&mut self) {
+        let arrivals = std::mem::take(&mut self.second.1);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.count(self.second.0, TICK, arrivals, self.steering.model());
+        }
+    }
+
+    /// One look at the deployment: decide again, scale, plan, apply.
+    fn pass(&mut self, now: Moment) {
+        if self.current.is_some() {
+            let decision = self.decide(now);
+            self.commit(&decision, now);
+        }
+        let pod = TierLoad {
+            requested: self.requested,
+            idle_timeout: self.steering.pod_idle(self.assumptions.pod_idle),
+            min: u32::from(self.pinned),
+            max: 1,
+            ..self.pods.load(now)
+        };
+        let live = pod.live;
+        let mut loads = TierMap::default();
+        loads[Tier::Serverless] = Some(endpoint());
+        loads[Tier::Pod] = self.tiers.has(Tier::Pod).then_some(pod);
+        let desired = scale(&loads, self.current, false, 1)[Tier::Pod];
+        if desired != live || self.pods.exists() != (live > 0) {
+            self.pods.apply(desired, now, &mut self.tally);
+            self.requested &= !self.pods.backing_off(now);
+        }
+    }
+
+    fn decide(&mut self, now: Moment) -> Decision {
+        decide(&View {
+            tiers: self.tiers,
+            forced: None,
+            current: self.current,
+            local: LocalFit::NoDaemon,
+            pod: self.pods.state(now),
+            pod_pinned: self.pinned,
+            pod_in_flight: self.pods.in_flight(now),
+            count: self.window.observe(now).count,
+            observed: now.since(self.watched) >= self.window.span(),
+            since_transition: self.last_transition.map(|at| now.since(at)),
+            thresholds: *self.steering.thresholds(),
+        })
+    }
+
+    /// Whether `decision` changed the tier; a first one is no transition.
+    fn commit(&mut self, decision: &Decision, now: Moment) -> bool {
+        let before = self.current.replace(decision.tier);
+        if before == Some(decision.tier) {
+            return false;
+        }
+        self.switches.push(Switch {
+            at: now,
+            to: decision.tier,
+            reason: decision.reason,
+        });
+        self.requested |= decision.tier == Tier::Pod && !self.pods.is_ready();
+        if before.is_some() {
+            self.tally.transitions += 1;
+            self.last_transition = Some(now);
+        }
+        true
+    }
+
+    /// On the pod if it is decided on and has a place, else on serverless.
+    fn serve(&mut self, decision: Decision, now: Moment, service: Duration) {
+        let work = self.assumptions.model.work;
+        let on_pod = decision.tier == Tier::Pod && self.pods.take(now, service, work.concurrency);
+        let mut wait = Duration::ZERO;
+        if !on_pod {
+            let taken = self.serverless.take(now, service, &work);
+            wait = taken.wait;
+            self.tally.cold_starts += u64::from(taken.cold);
+            self.tally.usd += self.assumptions.model.paid(&taken);
+        }
+        self.tally.waits.add(wait);
+        self.tally.responses.add(wait + service);
+        self.served.0 += service;
+        self.served.1 += 1;
+    }
+}
+
+/// A serverless endpoint costs nothing without work, so it is always there.
+fn endpoint() -> TierLoad {
+    TierLoad {
+        live: 1,
+        ready: 1,
+        max: 1,
+        ..TierLoad::default()
+    }
+}
+
+fn margins_of(candidate: Candidate) -> Margins {
+    match candidate {
+        Candidate::BreakEven(margins) => margins,
+        _ => Margins::default(),
+    }
+}
