@@ -7,5 +7,5 @@ mod time;
 mod yaml;
 
 pub use spec::{forced_from_json, forced_to_json, spec_from_json, spec_to_json, window_field};
-pub use time::rfc3339;
+pub use time::{micros, rfc3339};
 pub use yaml::{documents, to_yaml};

@@ -83,6 +83,9 @@ pub struct InstanceRequest {
     /// How many GPUs.
     #[serde(default)]
     pub gpus: u32,
+    /// Acceptable GPUs by the provider's names, best first; any when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu: Vec<String>,
     /// The path that says whether it is ready.
     #[serde(default)]
     pub ready_path: String,
@@ -123,13 +126,17 @@ pub enum ProviderState {
 }
 
 /// Where an instance is reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     /// `http://` or `https://` with host and port.
     pub url: String,
     /// Headers that every request to it must carry.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Whether what answers there goes by the Host header, so that it must see
+    /// its own unless the specification says otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_host: bool,
 }
 
 /// One instance as its provider sees it.

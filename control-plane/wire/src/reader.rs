@@ -61,6 +61,11 @@ impl<'d> Object<'d> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
+    /// Whether `key` is there and null.
+    pub fn is_null(&self, key: &str) -> bool {
+        self.map.get(key).is_some_and(Value::is_null)
+    }
+
     /// What `read` makes of the value at `key`; its error becomes a mistake.
     pub fn read<T>(
         &self,

@@ -28,7 +28,11 @@ fn json(yaml: Yaml) -> Result<Value, String> {
         Yaml::Null => Value::Null,
         Yaml::Bool(flag) => Value::Bool(flag),
         Yaml::String(text) => Value::String(text),
-        Yaml::Number(number) => Value::Number(finite(&number)?),
+        // What is not finite becomes text, which no number's reader accepts: so
+        // it is one mistake among others, with its field.
+        Yaml::Number(number) => {
+            finite(&number).map_or_else(|| Value::String(number.to_string()), Value::Number)
+        }
         Yaml::Sequence(items) => {
             Value::Array(items.into_iter().map(json).collect::<Result<_, _>>()?)
         }
@@ -43,17 +47,11 @@ fn json(yaml: Yaml) -> Result<Value, String> {
     })
 }
 
-fn finite(number: &yaml_serde::Number) -> Result<Number, String> {
-    if let Some(whole) = number.as_i64() {
-        return Ok(whole.into());
-    }
-    if let Some(whole) = number.as_u64() {
-        return Ok(whole.into());
-    }
-    number
-        .as_f64()
-        .and_then(Number::from_f64)
-        .ok_or_else(|| format!("{number} is not a finite number"))
+fn finite(number: &yaml_serde::Number) -> Option<Number> {
+    let whole = number.as_i64().map(Number::from);
+    whole
+        .or_else(|| number.as_u64().map(Number::from))
+        .or_else(|| number.as_f64().and_then(Number::from_f64))
 }
 
 fn key_text(key: Yaml) -> Result<String, String> {

@@ -82,6 +82,12 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`ProviderError`] when the provider refused or could not be asked.
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError>;
+
+    /// `address` as this process reaches it. An address is written down; what
+    /// must not be, as the account's key, is added here each time it is used.
+    fn reach(&self, address: &Address) -> Address {
+        address.clone()
+    }
 }
 
 /// Every page of [`Provider::list`]; `complete` only if every page was.

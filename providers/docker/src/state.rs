@@ -74,7 +74,7 @@ fn address(found: &ContainerInspectResponse) -> Option<Address> {
     let ports = found.network_settings.as_ref()?.ports.as_ref()?;
     Some(Address {
         url: format!("http://127.0.0.1:{}", published(ports)?),
-        headers: Default::default(),
+        ..Address::default()
     })
 }
 

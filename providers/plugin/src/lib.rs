@@ -5,9 +5,13 @@
 //! redirects are not followed, and of a body that is not of the protocol
 //! nothing gets into an error.
 
+mod command;
 mod error;
+mod handshake;
+mod output;
 mod provider;
 mod reply;
+mod supervised;
 
 use std::time::Duration;
 
@@ -16,6 +20,9 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder};
 use thermocline_provider::{ProviderError, ProviderErrorKind};
 use url::Url;
+
+pub use command::CommandLine;
+pub use supervised::{Launch, Launched, Supervised};
 
 /// How long a call may take, its reply's body included.
 const CALL_LIMIT: Duration = Duration::from_secs(10);

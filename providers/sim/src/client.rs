@@ -10,6 +10,7 @@ use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use thermocline_clock::Clock;
 use thermocline_wire::provider::{Capabilities, PROTOCOL};
 use tokio::net::TcpStream;
 
@@ -29,6 +30,23 @@ pub(crate) async fn answers(endpoint: &Endpoint) -> bool {
     };
     let said = serde_json::from_slice::<Capabilities>(&reply);
     said.is_ok_and(|said| said.protocol == PROTOCOL && said.name == NAME)
+}
+
+/// How often a running cloud is asked whether it still answers.
+const LOOK: Duration = Duration::from_millis(500);
+/// Looks without an answer, in a row, that mean its end.
+const LOOKS: u32 = 2;
+
+/// Ends when the cloud at `endpoint` answers no more.
+pub async fn ended(endpoint: &Endpoint, clock: &Clock) {
+    let mut silences = 0;
+    while silences < LOOKS {
+        clock.sleep(LOOK).await;
+        silences = match answers(endpoint).await {
+            true => 0,
+            false => silences + 1,
+        };
+    }
 }
 
 /// Gives the cloud new settings.

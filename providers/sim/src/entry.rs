@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -46,7 +45,7 @@ impl Entry {
             state: self.state,
             address: self.address.map(|socket| Address {
                 url: format!("http://{socket}"),
-                headers: BTreeMap::new(),
+                ..Address::default()
             }),
             usd_per_hour: pod.then_some(settings.usd_per_hour),
             detail: self.detail.clone(),

@@ -38,6 +38,7 @@ mod workers;
 
 pub use backend::serve_alone;
 pub use child::run_child;
+pub use client::ended;
 pub use faults::Faults;
 pub use rendezvous::Endpoint;
 pub use serve::serve;

@@ -175,7 +175,7 @@ fn path(value: &Value) -> Result<String, String> {
 
 fn policy(object: Object<'_>) -> PolicySpec {
     let policy = PolicySpec {
-        mode: object.choice("mode", &[("thresholds", PolicyMode::Thresholds)]),
+        mode: object.choice("mode", &PolicyMode::ALL.map(|mode| (mode.as_str(), mode))),
         window: window(&object),
         promote_rps: object.number("promote_rps"),
         demote_rps: object.number("demote_rps"),
@@ -314,6 +314,9 @@ pub(super) fn forced(object: Object<'_>) -> Option<Forced> {
     let tier = object.choice("tier", &TIERS);
     if tier.is_none() && object.value("tier").is_none() {
         object.wrong("tier", "is required");
+    }
+    if object.is_null("until") {
+        object.wrong("until", "must be a time, or left out to force without an end");
     }
     let until = object.read("until", |value| {
         let text = text(value)?;

@@ -176,7 +176,7 @@ fn host_header(host: HostHeader) -> &'static str {
 
 fn policy(spec: &Spec) -> Value {
     let p = &spec.policy;
-    let mode = p.mode.map(|PolicyMode::Thresholds| "thresholds");
+    let mode = p.mode.map(PolicyMode::as_str);
     present(json!({
         "mode": mode,
         "window": p.window.map(format_duration),

@@ -57,7 +57,8 @@ impl Session<'_> {
             "" => "/",
             path => path,
         };
-        match probe.status(address, path).await? {
+        let reached = self.provider.reach(address);
+        match probe.status(&reached, path).await? {
             200..=299 => Ok(()),
             status => Err(format!("it answered with status {status}")),
         }

@@ -54,7 +54,7 @@ impl Memory {
         let ready = self.flaw != Flaw::NeverReady && self.flaw != Flaw::AddressTooEarly;
         let address = Address {
             url: "http://127.0.0.1:1".into(),
-            headers: BTreeMap::new(),
+            ..Address::default()
         };
         ProviderInstance {
             id: format!("i{serial}"),

@@ -15,6 +15,7 @@ fn request() -> InstanceRequest {
         port: 8000,
         vram_mib: 11 * 1024,
         gpus: 2,
+        gpu: Vec::new(),
         ready_path: "/ready".into(),
         idle_timeout_s: 0,
         max_workers: 0,

@@ -92,6 +92,7 @@ fn request() -> InstanceRequest {
         port: 80,
         vram_mib: 0,
         gpus: 0,
+        gpu: Vec::new(),
         ready_path: "/".into(),
         idle_timeout_s: 0,
         max_workers: 0,

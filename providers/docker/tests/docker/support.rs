@@ -80,6 +80,7 @@ impl Ground {
             port: 8000,
             vram_mib: 0,
             gpus: 0,
+            gpu: Vec::new(),
             ready_path: "/ready".into(),
             idle_timeout_s: 0,
             max_workers: 0,

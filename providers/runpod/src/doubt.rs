@@ -1,0 +1,156 @@
+//! What may exist although nobody has said so.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use thermocline_clock::Clock;
+use thermocline_policy::Moment;
+use ulid::Ulid;
+
+/// How long RunPod may take to show what was made.
+pub(crate) const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
+/// Complete searches without it that prove that nothing was made.
+const LEAST_LOOKS: u32 = 3;
+
+/// Keys whose create may have been obeyed, and ids that are too young to be
+/// missed.
+pub(crate) struct Doubts {
+    clock: Clock,
+    began: Moment,
+    /// When this process began, by the wall clock.
+    began_wall: SystemTime,
+    keys: Mutex<HashMap<String, Doubt>>,
+    young: Mutex<HashMap<String, Moment>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    since: Moment,
+    looks: u32,
+}
+
+impl Doubts {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Doubts {
+            began: clock.now(),
+            began_wall: clock.wall(),
+            clock,
+            keys: Mutex::default(),
+            young: Mutex::default(),
+        }
+    }
+
+    /// Notes that a create of `key` may have been obeyed.
+    pub(crate) fn raise(&self, key: &str) {
+        let since = self.clock.now();
+        lock(&self.keys).insert(key.to_owned(), Doubt { since, looks: 0 });
+    }
+
+    /// Whether `key`, which a complete search has just not found, may be
+    /// created. A key that is older than this process may have been tried before.
+    pub(crate) fn may_create(&self, key: &str) -> bool {
+        let now = self.clock.now();
+        let mut keys = lock(&self.keys);
+        if !keys.contains_key(key) && self.is_older(key) && !over(self.began, now) {
+            let inherited = Doubt {
+                since: self.began,
+                looks: 0,
+            };
+            keys.insert(key.to_owned(), inherited);
+        }
+        let Some(doubt) = keys.get_mut(key) else {
+            return true;
+        };
+        doubt.looks += 1;
+        let settled = doubt.looks >= LEAST_LOOKS && over(doubt.since, now);
+        if settled {
+            keys.remove(key);
+        }
+        settled
+    }
+
+    /// Notes that `key` is settled: its instance is known.
+    pub(crate) fn settle(&self, key: &str) {
+        lock(&self.keys).remove(key);
+    }
+
+    /// Notes that the instance `id` was made now.
+    pub(crate) fn made(&self, id: &str) {
+        let now = self.clock.now();
+        let mut young = lock(&self.young);
+        young.retain(|_, made| !over(*made, now));
+        young.insert(id.to_owned(), now);
+    }
+
+    /// Notes that `id` is no longer wanted: its absence means something.
+    pub(crate) fn forget(&self, id: &str) {
+        lock(&self.young).remove(id);
+    }
+
+    /// Whether the absence of `id` means nothing yet.
+    pub(crate) fn is_young(&self, id: &str) -> bool {
+        let now = self.clock.now();
+        lock(&self.young)
+            .get(id)
+            .is_some_and(|made| !over(*made, now))
+    }
+
+    /// Every id whose absence means nothing yet.
+    pub(crate) fn young(&self) -> Vec<String> {
+        let now = self.clock.now();
+        let young = lock(&self.young);
+        let still = young.iter().filter(|(_, made)| !over(**made, now));
+        still.map(|(id, _)| id.clone()).collect()
+    }
+
+    fn is_older(&self, key: &str) -> bool {
+        let began = self
+            .began_wall
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Ulid::from_string(key).is_ok_and(|key| u128::from(key.timestamp_ms()) < began.as_millis())
+    }
+}
+
+fn over(since: Moment, now: Moment) -> bool {
+    now.since(since) >= VISIBLE_WITHIN
+}
+
+fn lock<T>(inside: &Mutex<T>) -> MutexGuard<'_, T> {
+    inside
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thermocline_clock::ManualClock;
+
+    #[test]
+    fn a_doubt_ends_after_three_looks_and_half_a_minute() {
+        let time = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let doubts = Doubts::new(time.clock());
+        assert!(doubts.may_create("fresh"));
+        doubts.raise("key");
+        for _ in 0..5 {
+            assert!(!doubts.may_create("key"));
+        }
+        time.advance(VISIBLE_WITHIN);
+        assert!(doubts.may_create("key"));
+    }
+
+    #[test]
+    fn a_key_of_an_earlier_process_is_doubtful_at_first() {
+        let time = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let key = |ms: u64| Ulid::from_parts(ms, 7).to_string();
+        let (old, new) = (key(1_799_999_999_000), key(1_800_000_001_000));
+        let doubts = Doubts::new(time.clock());
+        assert!(!doubts.may_create(&old));
+        assert!(doubts.may_create(&new));
+        time.advance(VISIBLE_WITHIN);
+        assert!(!doubts.may_create(&old));
+        assert!(doubts.may_create(&old));
+    }
+}

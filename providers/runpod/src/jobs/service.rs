@@ -1,0 +1,170 @@
+//! What a request to the translator is answered with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Method, StatusCode};
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use serde_json::Value;
+use subtle::ConstantTimeEq;
+use thermocline_clock::Clock;
+use thermocline_provider::ProviderError;
+use tokio::sync::oneshot;
+use url::Url;
+
+use super::answer::{Body, Refusal, json};
+use super::ask::{self, Ask};
+use super::job::{Jobs, Stage, timed_out};
+use super::pace::Pace;
+use super::stream;
+use crate::account::Account;
+use crate::address::{ENDPOINT, TOKEN};
+use crate::error::invalid;
+use crate::settings::Settings;
+
+/// Answers in a row that say nothing, after which an endpoint is given up.
+const MOST_SILENCES: u32 = 20;
+
+/// Turns requests into jobs.
+pub(super) struct Service {
+    account: Arc<Account>,
+    base: Url,
+    token: String,
+    limit: Duration,
+    pace: Pace,
+}
+
+impl Service {
+    pub(super) fn new(
+        account: Arc<Account>,
+        settings: &Settings,
+        token: String,
+    ) -> Result<Self, ProviderError> {
+        let base = Url::parse(&settings.job_url).ok();
+        let base = base.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        Ok(Service {
+            account,
+            base: base
+                .ok_or_else(|| invalid("the job API's URL must be http or https with a host"))?,
+            token,
+            limit: settings.job_timeout,
+            pace: Pace::default(),
+        })
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.account.clock
+    }
+
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        match self.translate(request).await {
+            Ok(response) => response,
+            Err(refusal) => refusal.response(),
+        }
+    }
+
+    async fn translate(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let jobs = self.admitted(request.headers())?;
+        match *request.method() {
+            Method::GET | Method::HEAD => match jobs.health().await {
+                Some(health) => Ok(json(StatusCode::OK, &health)),
+                None => Err(Refusal::unreachable()),
+            },
+            Method::POST => {
+                let (head, body) = request.into_parts();
+                let ask = ask::read(&head.headers, &ask::whole(body).await?)?;
+                match ask.streams {
+                    true => stream::answer(jobs, ask, self.limit, self.pace.clone()).await,
+                    false => self.wait_for(jobs, ask).await,
+                }
+            }
+            _ => Err(Refusal::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "an endpoint of type QUEUE takes POST, and GET for its health",
+            )),
+        }
+    }
+
+    /// The jobs of the endpoint that the headers name, for the token's holder.
+    fn admitted(&self, headers: &HeaderMap) -> Result<Jobs, Refusal> {
+        let header = |name: &str| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
+        if !bool::from(header(TOKEN).ct_eq(self.token.as_bytes())) {
+            return Err(Refusal::new(
+                StatusCode::UNAUTHORIZED,
+                "auth",
+                "the token is missing or wrong",
+            ));
+        }
+        let endpoint = std::str::from_utf8(header(ENDPOINT)).unwrap_or_default();
+        let unknown = || Refusal::new(StatusCode::BAD_REQUEST, "invalid", "no endpoint is named");
+        Jobs::of(&self.account, &self.base, endpoint).ok_or_else(unknown)
+    }
+
+    /// The job's output. The submission goes on when the client leaves, since
+    /// only its answer says what is to be cancelled.
+    async fn wait_for(&self, jobs: Jobs, ask: Ask) -> Result<Response<Body>, Refusal> {
+        let (mut told, tells) = oneshot::channel();
+        let (limit, pace) = (self.limit, self.pace.clone());
+        tokio::spawn(async move {
+            let (submitted, began) = (jobs.submit(&ask, limit).await, jobs.now());
+            let said = match submitted {
+                Ok(said) => said,
+                Err(refusal) => return drop(told.send(Err(refusal))),
+            };
+            let ended = tokio::select! {
+                ended = end(&jobs, said.stage(), &said.id, began + limit, &pace) => Some(ended),
+                () = told.closed() => None,
+            };
+            match ended {
+                Some(Ok(output)) => drop(told.send(Ok(output))),
+                Some(Err(refusal)) => {
+                    if refusal == timed_out() {
+                        jobs.cancel(&said.id).await;
+                    }
+                    drop(told.send(Err(refusal)));
+                }
+                None => jobs.cancel(&said.id).await,
+            }
+        });
+        let output: Value = tells.await.map_err(|_| Refusal::unreachable())??;
+        Ok(json(StatusCode::OK, &output))
+    }
+}
+
+/// Waits for the end of `job`, whose first answer was `stage`.
+async fn end(
+    jobs: &Jobs,
+    mut stage: Stage,
+    job: &str,
+    deadline: thermocline_policy::Moment,
+    pace: &Pace,
+) -> Result<Value, Refusal> {
+    let (asker, began) = (pace.enter(), jobs.now());
+    let mut silences = 0;
+    loop {
+        match stage {
+            Stage::Done(output) => return Ok(output),
+            Stage::Ended(refusal) => return Err(refusal),
+            Stage::Queued | Stage::Running => {}
+        }
+        let now = jobs.now();
+        if now >= deadline {
+            return Err(timed_out());
+        }
+        jobs.sleep(asker.pause(now.since(began)).min(now.until(deadline)))
+            .await;
+        stage = match jobs.status(job).await {
+            Some(said) => {
+                silences = 0;
+                said.stage()
+            }
+            None if silences == MOST_SILENCES => return Err(Refusal::unreachable()),
+            None => {
+                silences += 1;
+                Stage::Running
+            }
+        };
+    }
+}
