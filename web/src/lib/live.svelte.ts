@@ -1,0 +1,111 @@
+import { base, type Gauge, type Gauges, loggedOut, type ServerEvent } from './api';
+import { follow } from './sse';
+
+/** Rates of the last so many seconds are remembered for the small curves. */
+const REMEMBERED = 60;
+const MOST_EVENTS = 300;
+/** Gauges come each second; older than this they are shown as old, ms. */
+const STALE_AFTER = 3_500;
+
+/** What the server tells of itself, over one stream. */
+class Live {
+  /** Every deployment by name; a new map with each message. */
+  gauges = $state.raw<ReadonlyMap<string, Gauge>>(new Map());
+  /** The newest events, newest first. */
+  events = $state.raw<readonly ServerEvent[]>([]);
+  /** Whether all gauges have come once. */
+  ready = $state(false);
+  /** When the figures are from, ms since 1970 by this machine; 0 = never. */
+  heard = $state(0);
+  /** When the figures are from by the server's clock, seconds since 1970. */
+  at = $state(0);
+  /** Whether the figures are no longer of the present. */
+  stale = $state(false);
+  /** Goes on by itself, once a second: for ages. */
+  now = $state(Date.now());
+
+  #rates = new Map<string, number[]>();
+  #lastId: string | null = null;
+  #seen = new Set<string>();
+  #watchers = new Set<(event: ServerEvent) => void>();
+  #stop: (() => void) | undefined;
+  #clock: ReturnType<typeof setInterval> | undefined;
+
+  start(): void {
+    if (this.#stop) return;
+    this.#clock = setInterval(() => this.#tick(), 1000);
+    this.#stop = follow(
+      {
+        url: () => `${base}/api/v1/events?gauges=true`,
+        lastId: () => this.#lastId,
+        message: ({ event, data, id }) => {
+          if (event === 'gauges') this.#gauges(JSON.parse(data) as Gauges);
+          else if (event === 'message') this.#event(JSON.parse(data) as ServerEvent);
+          if (id) this.#lastId = id;
+        },
+        state: (state, status) => {
+          if (state === 'refused' && status === 401) loggedOut();
+        },
+      },
+      STALE_AFTER * 2,
+    );
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    clearInterval(this.#clock);
+    this.gauges = new Map();
+    this.events = [];
+    this.ready = false;
+    this.#lastId = null;
+    this.#seen.clear();
+    this.#rates.clear();
+  }
+
+  /** Calls `watcher` with each event from now on. */
+  watch(watcher: (event: ServerEvent) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** The rates of the last minute, oldest first. */
+  rates(name: string): readonly number[] {
+    return this.#rates.get(name) ?? [];
+  }
+
+  #tick(): void {
+    this.now = Date.now();
+    this.stale = this.heard > 0 && this.now - this.heard > STALE_AFTER;
+  }
+
+  #gauges(message: Gauges): void {
+    const gauges = new Map(message.all ? [] : this.gauges);
+    for (const gauge of message.items) gauges.set(gauge.name, gauge);
+    for (const name of message.gone) gauges.delete(name);
+    for (const gauge of gauges.values()) this.#remember(gauge);
+    for (const name of this.#rates.keys()) if (!gauges.has(name)) this.#rates.delete(name);
+    this.gauges = gauges;
+    this.heard = Date.now();
+    this.at = Date.parse(message.at) / 1000;
+    this.stale = false;
+    this.ready = true;
+  }
+
+  #remember(gauge: Gauge): void {
+    const rates = this.#rates.get(gauge.name) ?? [];
+    rates.push(gauge.rps);
+    if (rates.length > REMEMBERED) rates.shift();
+    this.#rates.set(gauge.name, rates);
+  }
+
+  #event(event: ServerEvent): void {
+    const key = String(event.id);
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    this.events = [event, ...this.events].slice(0, MOST_EVENTS);
+    for (const watcher of this.#watchers) watcher(event);
+  }
+}
+
+export const live = new Live();
