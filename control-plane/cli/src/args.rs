@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use reqwest::Url;
-use thermocline_policy::{Tier, parse_duration};
+use thermocline_policy::{Tier, parse_duration, parse_size};
 
 use crate::output::Format;
 
@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Sleep(Awaited),
     /// Print what has happened
     Events(Events),
+    /// Replay arrivals through policies and compare what they would have cost
+    Simulate(Box<crate::simulate::Simulate>),
     /// Look at the providers
     #[command(subcommand)]
     Provider(ProviderCommand),
@@ -187,6 +189,55 @@ pub(crate) struct Events {
 pub(crate) enum ProviderCommand {
     /// List the providers with their health
     Ls,
+    /// Show what a provider would sell now, and for how much
+    Offers(Offers),
+    /// Hold an adapter to every clause of the plugin protocol
+    Test(Box<ProviderTest>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Offers {
+    /// The provider
+    #[arg(value_parser = deployment_name)]
+    pub(crate) name: String,
+    /// The tier; pod and serverless when absent
+    #[arg(long, value_parser = tiers())]
+    pub(crate) tier: Option<Tier>,
+    /// The least GPU memory, as 24GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0B")]
+    pub(crate) vram: u64,
+    /// How many GPUs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) gpus: u32,
+}
+
+/// What it starts costs what the adapter's provider charges; it is deleted again.
+#[derive(Debug, Args)]
+pub(crate) struct ProviderTest {
+    /// Where the adapter listens
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// The environment variable that holds its token
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) token_env: Option<String>,
+    /// The tier under trial; each that the adapter has when absent
+    #[arg(long, value_parser = tiers())]
+    pub(crate) tier: Option<Tier>,
+    /// The image to start
+    #[arg(long, default_value = "traefik/whoami")]
+    pub(crate) image: String,
+    /// The port that it listens on
+    #[arg(long, default_value_t = 80, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// The path that says whether it is ready
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    pub(crate) ready_path: String,
+    /// How many GPUs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) gpus: u32,
+    /// How long an instance may take to become ready
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = some_duration)]
+    pub(crate) ready_within: Duration,
 }
 
 #[derive(Debug, Args)]

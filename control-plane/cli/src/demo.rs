@@ -8,6 +8,7 @@ mod own_backend;
 mod random;
 mod stage;
 mod story;
+mod summary;
 mod tally;
 mod trace;
 mod traffic;
@@ -32,29 +33,30 @@ pub(crate) async fn run(args: &Demo) -> Result<(), Failure> {
     log_to_stderr("warn");
     let mut ending = Ending::listen()?;
     let stage = Stage::set(args).await?;
+    let tallies = Tallies::default();
     let played = tokio::select! {
-        played = play(&stage, args) => played,
+        played = play(&stage, args, &tallies) => played,
         () = ending.told() => Ok(()),
     };
+    summary::tell(&stage.client, &tallies).await;
     note("ending: what was made for the demo is deleted");
     let struck = stage.strike(ending.told()).await;
     played.and(struck)
 }
 
-async fn play(stage: &Stage, args: &Demo) -> Result<(), Failure> {
+async fn play(stage: &Stage, args: &Demo, tallies: &Tallies) -> Result<(), Failure> {
     let clock = Clock::system();
     let began = clock.now();
     let end = args.duration.map_or(Moment::NEVER, |time| began + time);
     let cast = stage.open().await?;
     print(&welcome(stage, args))?;
-    let tallies = Tallies::new(cast.iter().map(|role| role.name));
     let trace = Trace::new(args.seed, args.speed, cast.iter().map(|role| role.pattern));
     let names = cast.iter().map(|role| role.name).collect();
     tokio::select! {
         () = clock.sleep_until(end) => Ok(()),
-        never = traffic::play(stage.request, names, trace, &tallies) => match never {},
+        never = traffic::play(stage.request, names, trace, tallies) => match never {},
         told = story::tell(&stage.client, &clock, began) => told,
-        shown = board::show(&stage.client, &clock, began, &tallies) => shown,
+        shown = board::show(&stage.client, &clock, began, tallies) => shown,
     }
 }
 
@@ -64,8 +66,8 @@ fn welcome(stage: &Stage, args: &Demo) -> String {
         None => "ctrl-c".to_owned(),
     };
     format!(
-        "requests  http://{}/d/NAME/\nadmin     http://{}\ntoken     {}\n\
+        "requests  http://{}/d/NAME/\nadmin     http://{}\nconsole   http://{}/console/\ntoken     {}\n\
          traffic   seed {}, {}x, until {until}\n",
-        stage.request, stage.admin, stage.token, args.seed, args.speed,
+        stage.request, stage.admin, stage.admin, stage.token, args.seed, args.speed,
     )
 }

@@ -17,6 +17,7 @@ mod problem;
 mod provider;
 mod serve;
 mod session;
+mod simulate;
 mod upkeep;
 mod view;
 
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result<(), Failure> {
+    let format = cli.remote.output;
     let session = || Session::new(cli.remote);
     match cli.command {
         Command::Deploy(args) => deploy::run(&session()?, &args).await,
@@ -63,7 +65,12 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Wake(args) => lifecycle::wake(&session()?, &args).await,
         Command::Sleep(args) => lifecycle::sleep(&session()?, &args).await,
         Command::Events(args) => events::run(&session()?, &args).await,
+        Command::Simulate(args) => simulate::run(format, &args),
         Command::Provider(ProviderCommand::Ls) => provider::list(&session()?).await,
+        Command::Provider(ProviderCommand::Offers(args)) => {
+            provider::offers(&session()?, &args).await
+        }
+        Command::Provider(ProviderCommand::Test(args)) => provider::test(format, &args).await,
         Command::Doctor => doctor::run(&session()?).await,
         Command::Completions(args) => completions(args.shell),
         Command::Serve(args) => serve::run(&args).await,

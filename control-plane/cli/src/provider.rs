@@ -1,9 +1,16 @@
-//! `provider ls`: who sells capacity, and how they are.
+//! `provider`: who sells capacity, how they are, what they sell, and whether an
+//! adapter does as it must.
+
+mod offers;
+mod test;
 
 use crate::failure::Failure;
 use crate::output::{self, or_nothing, table};
 use crate::session::Session;
 use crate::view::{List, Provider};
+
+pub(crate) use offers::offers;
+pub(crate) use test::test;
 
 /// Prints every provider on a line.
 ///

@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
 /// Reads the configuration: defaults, then the file, then the environment.
 pub(crate) fn read_config(file: Option<&Path>) -> Result<Config, Failure> {
     let path = file.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_path_buf);
-    let document = layers::read(&path, file.is_some(), std::env::vars())?;
+    let document = layers::read(&path, file.is_some(), std::env::vars())?.with_implied_providers();
     Config::read(&document.value).map_err(|errors| {
         let lines = errors.into_iter().map(|error| {
             format!(
@@ -78,6 +78,7 @@ fn announce(planes: &Planes) {
         "requests at http://{}, admin at http://{}",
         planes.request, planes.admin
     );
+    eprintln!("console at http://{}/console/", planes.admin);
 }
 
 /// Structured lines on stderr, of `level` and above unless `THERMOCLINE_LOG`

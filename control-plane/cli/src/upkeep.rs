@@ -24,7 +24,7 @@ pub(crate) async fn backup(args: &Backup) -> Result<(), Failure> {
         Err(StoreError::BackupExists) => {
             Err(Failure::refused(vec!["the file exists already".to_owned()]))
         }
-        Err(error) => Err(Failure::fault(error.to_string())),
+        Err(error) => Err(store_failure("the backup cannot be written", &error)),
     }
 }
 
@@ -32,5 +32,14 @@ async fn open(args: &Configured) -> Result<Store, Failure> {
     let config = read_config(args.config.as_deref())?;
     Store::open(&config.store_url)
         .await
-        .map_err(|error| Failure::fault(format!("store.url: {error}")))
+        .map_err(|error| store_failure("store.url", &error))
+}
+
+/// What the operator reads of a store that does not do what it should: also
+/// what the machine said, since it is theirs.
+pub(crate) fn store_failure(what: &str, error: &StoreError) -> Failure {
+    match std::error::Error::source(error) {
+        Some(source) => Failure::fault(format!("{what}: {error}: {source}")),
+        None => Failure::fault(format!("{what}: {error}")),
+    }
 }

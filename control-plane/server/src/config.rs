@@ -1,18 +1,20 @@
 //! `thermocline.toml`: every key, its default, and all mistakes at once.
 
 mod providers;
+mod runpod;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
-use thermocline_policy::{Defaults, FieldErrors, Thresholds};
+use thermocline_policy::{Defaults, FieldErrors, PolicyMode, Thresholds, UsdPerSecond};
 use thermocline_wire::reader::{Mistakes, Object, text};
 use thermocline_wire::window_field;
 use thiserror::Error;
 
 pub use providers::{PluginConfig, ProviderConfig, SimConfig};
+pub use runpod::{KeySource, RunpodConfig};
 
 /// The server cannot start.
 #[derive(Debug, Error)]
@@ -225,7 +227,10 @@ fn vram(value: &Value) -> Result<Option<u64>, String> {
 fn defaults(root: &Object<'_>) -> Defaults {
     let mut defaults = Defaults::default();
     if let Some(policy) = root.object("policy") {
-        policy.choice("mode", &[("thresholds", ())]);
+        let modes = PolicyMode::ALL.map(|mode| (mode.as_str(), mode));
+        defaults.mode = policy.choice("mode", &modes).unwrap_or_default();
+        let wait = policy.number("value_of_wait_usd_per_s");
+        defaults.value_of_wait = wait.and_then(UsdPerSecond::of).unwrap_or_default();
         defaults.thresholds = thresholds(&policy);
         policy.finish();
     }
@@ -257,6 +262,7 @@ fn thresholds(policy: &Object<'_>) -> Thresholds {
         promote_rps: policy.number("promote_rps").unwrap_or(defaults.promote_rps),
         demote_rps: policy.number("demote_rps").unwrap_or(defaults.demote_rps),
         hold: policy.duration("hold").unwrap_or(defaults.hold),
+        ..defaults
     };
     if thresholds.promote_rps <= 0.0 {
         policy.wrong("promote_rps", "must be above 0");

@@ -9,20 +9,24 @@ use futures_util::stream::BoxStream;
 use thermocline_clock::Clock;
 use thermocline_policy::{Defaults, Moment, Spec};
 use thermocline_provider::Provider;
-use thermocline_store::{DeploymentRow, Store};
-use thermocline_table::{Config, Deployment, Snapshot, Table};
+use thermocline_store::{DeploymentRow, Postings, Store};
+use thermocline_table::{Config, Deployment, Ended, Snapshot, Table};
 use thermocline_wire::spec_from_json;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::cold_starts::ColdStarts;
 use crate::config::StartError;
 use crate::deployment::Controlled;
 use crate::events::Events;
 use crate::instance::Instance;
 use crate::memory::Memory;
+use crate::out_of_reach::OutOfReach;
+use crate::prices::Quotes;
 use crate::probe::Probe;
 use crate::provider::{DOCKER, Providers, Registered};
+use crate::series::STEP;
 
 /// How often every deployment is looked at without being asked to.
 const TICK: Duration = Duration::from_secs(1);
@@ -66,6 +70,16 @@ pub struct ControlPlane {
     pub(crate) notes: mpsc::UnboundedSender<crate::transitions::Note>,
     /// Orphans deleted, by provider.
     pub(crate) orphans: Mutex<BTreeMap<String, u64>>,
+    /// Postings that are not written down yet, of deployments that are gone too.
+    pub(crate) unposted: Mutex<Postings>,
+    /// What providers ask for.
+    pub(crate) quotes: Quotes,
+    /// How starts went.
+    pub(crate) cold_starts: ColdStarts,
+    /// Where requests that end are told.
+    pub(crate) tail: broadcast::Sender<Ended>,
+    /// Instances whose providers are no longer configured.
+    pub(crate) out_of_reach: OutOfReach,
     /// Where work begun by a request goes on.
     pub(crate) runtime: Handle,
     base_domain: String,
@@ -103,6 +117,10 @@ impl ControlPlane {
             last_tick: AtomicU64::new(parts.clock.now().nanos()),
             clock: parts.clock,
             defaults: parts.defaults,
+            unposted: Mutex::default(),
+            quotes: Quotes::default(),
+            cold_starts: ColdStarts::default(),
+            tail: crate::tail::outlet(),
             runtime: Handle::current(),
             base_domain: parts.base_domain,
             owner,
@@ -110,6 +128,7 @@ impl ControlPlane {
             editing: tokio::sync::Mutex::new(()),
             notes,
             orphans: Mutex::default(),
+            out_of_reach: OutOfReach::default(),
             deployments: Mutex::default(),
             index: Mutex::default(),
             nudges,
@@ -119,6 +138,7 @@ impl ControlPlane {
         tokio::spawn(control.clone().write_notes(noted));
         tokio::spawn(control.clone().pass_when_nudged(nudged));
         tokio::spawn(control.clone().tick());
+        tokio::spawn(control.clone().post_books());
         control.start_sweeps(parts.hints);
         Ok(control)
     }
@@ -138,6 +158,7 @@ impl ControlPlane {
                 self.adopt(&deployment, row);
             }
         }
+        self.open_books().await?;
         for deployment in self.all() {
             self.publish(&deployment);
         }
@@ -192,7 +213,9 @@ impl ControlPlane {
 
     /// Forgets a deployment that has been torn down.
     pub(crate) fn drop_deployment(&self, name: &str) {
-        self.deployments().remove(name);
+        if let Some(gone) = self.deployments().remove(name) {
+            self.close_books(&gone);
+        }
         self.publish_table();
     }
 
@@ -261,13 +284,28 @@ impl ControlPlane {
             }
             let now = self.clock.now();
             next = now + TICK;
+            self.keep_books(now);
             for deployment in self.all() {
                 if !self.rests(&deployment) {
                     self.nudge(&deployment);
                 }
             }
+            self.look(now);
             // Told last: who sees it knows that every pass was asked for.
             self.last_tick.store(now.nanos(), Ordering::Release);
+        }
+    }
+
+    /// Notes how everything is, for who looks at it later.
+    fn look(self: &Arc<Self>, now: Moment) {
+        self.heed_watchers();
+        self.note_first_answers();
+        if now
+            .since(Moment::ORIGIN)
+            .as_secs()
+            .is_multiple_of(STEP.as_secs())
+        {
+            self.sample(now);
         }
     }
 

@@ -10,7 +10,9 @@ use thermocline_table::{Backend, Deployment, StartFailed};
 use tokio::sync::watch;
 
 use crate::back_off::BackOff;
+use crate::books::Books;
 use crate::instance::Instance;
+use crate::series::Series;
 
 /// One deployment under control.
 pub(crate) struct Controlled {
@@ -23,6 +25,10 @@ pub(crate) struct Controlled {
     pub(crate) publishing: Mutex<()>,
     /// Whether a pass is asked for that has not begun.
     pub(crate) nudged: AtomicBool,
+    /// How it has been.
+    pub(crate) series: Series,
+    /// What it costs.
+    pub(crate) books: Books,
     state: Mutex<State>,
     version: watch::Sender<u64>,
 }
@@ -39,11 +45,14 @@ struct State {
 
 impl Controlled {
     pub(crate) fn new(live: Arc<Deployment>, row: DeploymentRow) -> Self {
+        let books = Books::new(&live.config.load().settings, live.clock().now());
         Controlled {
             live,
             passing: tokio::sync::Mutex::new(()),
             publishing: Mutex::new(()),
             nudged: AtomicBool::new(false),
+            series: Series::default(),
+            books,
             state: Mutex::new(State {
                 row,
                 instances: BTreeMap::new(),

@@ -173,7 +173,12 @@ impl ControlPlane {
         let _one = self.editing.lock().await;
         let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
         let before = deployment.row();
-        if before.stopped == stopped && !before.deleting {
+        if before.deleting {
+            let detail =
+                format!("{name} is being torn down; it can be created anew once it is gone");
+            return Err(EditError::Conflict(detail));
+        }
+        if before.stopped == stopped {
             return Ok(deployment);
         }
         let row = self

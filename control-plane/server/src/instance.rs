@@ -3,6 +3,7 @@
 mod advance;
 mod create;
 mod drive;
+mod release;
 mod serve;
 mod start;
 mod stop;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use thermocline_policy::{InstanceState, Moment, NanoUsd, Tier};
-use thermocline_provider::{Address, InstanceRequest};
+use thermocline_provider::{Address, InstanceRequest, Provider};
 use thermocline_store::InstanceRow;
 use thermocline_table::Backend;
 use tokio::sync::Notify;
@@ -96,10 +97,11 @@ impl Instance {
         self.known().row.clone()
     }
 
-    /// Where it is reached, once known.
+    /// Where it is reached, once known, with what is not written down.
     pub(crate) fn address(&self) -> Option<Address> {
-        let known = self.known();
-        serde_json::from_str(known.row.address.as_deref()?).ok()
+        let written = self.known().row.address.clone();
+        let address: Address = serde_json::from_str(&written?).ok()?;
+        Some(self.provider.adapter.reach(&address))
     }
 
     /// What the router sends to, once ready.

@@ -23,6 +23,7 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
         port: spec.port,
         vram_mib: spec.resources.vram.div_ceil(MIB),
         gpus: spec.resources.gpus,
+        gpu: gpus(spec, tier).to_vec(),
         ready_path: spec.health.ready.path.clone(),
         idle_timeout_s: spec.idle_timeout(tier).map_or(0, |d| d.as_secs()),
         max_workers: serverless.map_or(0, |t| t.max_workers),
@@ -36,6 +37,16 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
             .filter(|_| tier == Tier::Local)
             .and_then(|t| t.host_port),
     }
+}
+
+/// The GPUs that `tier` may have, best first; any when empty.
+pub(crate) fn gpus(spec: &Spec, tier: Tier) -> &[String] {
+    let gpus = match tier {
+        Tier::Serverless => spec.tiers.serverless.as_ref().map(|t| &t.gpu),
+        Tier::Pod => spec.tiers.pod.as_ref().map(|t| &t.gpu),
+        Tier::Dedicated | Tier::Local => None,
+    };
+    gpus.map_or(&[], Vec::as_slice)
 }
 
 fn plain((key, value): (&String, &EnvValue)) -> Option<(String, String)> {
@@ -54,9 +65,10 @@ pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
         // We stop idle instances ourselves: a new timeout replaces nothing.
         request.idle_timeout_s = 0;
     }
+    // Its text is older than the request's own list, and stays as it was.
+    request.gpu.clear();
     let gpus = match tier {
-        Tier::Serverless => spec.tiers.serverless.as_ref().map(|t| t.gpu.join(",")),
-        Tier::Pod => spec.tiers.pod.as_ref().map(|t| t.gpu.join(",")),
+        Tier::Serverless | Tier::Pod => Some(gpus(spec, tier).join(",")),
         Tier::Dedicated | Tier::Local => None,
     };
     // A backend keeps the Host rule that it was made with.

@@ -5,29 +5,40 @@
 //! the [`thermocline_table::Table`] that the request plane reads.
 
 mod back_off;
+mod books;
 mod capacity;
+mod cold_starts;
 mod config;
+mod console;
 mod control;
 mod deployment;
 mod edit;
 mod events;
+mod gauges;
 mod health;
 mod instance;
 mod launch;
 mod listen;
 mod memory;
 mod metrics;
+mod out_of_reach;
 mod pass;
+mod prices;
 mod probe;
 mod provider;
 mod rest;
+mod series;
+mod session;
 mod status;
 mod sweep;
+mod tail;
 mod token;
 mod transitions;
 mod wake;
 
-pub use config::{Config, Outbound, PluginConfig, ProviderConfig, SimConfig, StartError};
+pub use config::{
+    Config, KeySource, Outbound, PluginConfig, ProviderConfig, RunpodConfig, SimConfig, StartError,
+};
 pub use control::{ControlPlane, Parts};
 pub use listen::serve_admin;
 pub use rest::{Route, routes};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use thermocline_policy::{
-    Action, InstanceEvent, Moment, Observed, Tier, TierLoad, TierMap, Wanted, plan, scale,
+    Action, InstanceEvent, Moment, Observed, Spec, Tier, TierLoad, TierMap, Wanted, plan, scale,
 };
 use thermocline_store::{InstanceChanges, NewInstance, StoreError};
 use thermocline_table::StartFailed;
@@ -51,7 +52,10 @@ impl ControlPlane {
         }
         self.publish(deployment);
         if config.deleting && deployment.instances().is_empty() {
-            self.forget(deployment).await;
+            match self.out_of_reach(Some(&config.spec.name)).is_empty() {
+                true => self.forget(deployment).await,
+                false => deployment.set_last_error(Some(crate::out_of_reach::WHY.to_owned())),
+            }
         }
     }
 
@@ -97,7 +101,7 @@ impl ControlPlane {
                     busy: traffic.in_flight() > 0 || (waiting && live.current() == Some(tier)),
                     requested: deployment.is_requested(tier),
                     idle_for: now.since(traffic.last_end()),
-                    idle_timeout: spec.idle_timeout(tier).unwrap_or_default(),
+                    idle_timeout: idle_timeout(deployment, spec, tier),
                     min: spec.min_instances(tier),
                     max,
                 })
@@ -181,6 +185,7 @@ impl ControlPlane {
         };
         let request = request(&config.spec, tier, &self.owner);
         let instance = Arc::new(Instance::new(row, provider, request, now, false));
+        self.cold_starts.began(&instance);
         self.tell_instance(deployment, &instance, "intended", "a start is intended");
         self.take_up(deployment, instance);
     }
@@ -193,12 +198,7 @@ impl ControlPlane {
     ) {
         let now = self.clock.now();
         let Some(provider) = self.providers.get(&row.provider).cloned() else {
-            tracing::error!(
-                instance = row.id,
-                provider = row.provider,
-                "an instance's provider is no longer configured: nothing is known of it"
-            );
-            return;
+            return self.put_out_of_reach(row);
         };
         let request = deployment.with_spec(|spec| request(spec, row.tier, &self.owner));
         if row.tier == Tier::Local {
@@ -251,6 +251,15 @@ fn may_stop(instance: &Instance) -> bool {
     instance.state().is_starting() || instance.backend().is_none_or(|b| b.retire())
 }
 
+/// A pod stays as long as the mode thinks it worth, and no longer than it may.
+fn idle_timeout(deployment: &Controlled, spec: &Spec, tier: Tier) -> Duration {
+    let limit = spec.idle_timeout(tier).unwrap_or_default();
+    match tier {
+        Tier::Pod => deployment.books.pod_idle(limit),
+        _ => limit,
+    }
+}
+
 fn failure(code: &'static str, detail: String) -> StartFailed {
     StartFailed {
         code,
@@ -268,7 +277,7 @@ fn observed(deployment: &Controlled, tier: Tier, mark: &str) -> Vec<Observed> {
             id: i.id.clone(),
             slot: i.slot,
             state: i.state(),
-            current: i.fingerprint == mark,
+            current: i.fingerprint == mark && !i.is_released(),
             in_flight: i.backend().map_or(0, |b| b.in_flight()),
         })
         .collect()

@@ -2,10 +2,13 @@
 
 mod body;
 mod deployments;
+mod docs;
 mod events;
 mod observe;
 mod params;
 mod problem;
+mod session;
+mod watch;
 
 use std::sync::Arc;
 
@@ -50,6 +53,7 @@ pub fn routes() -> Vec<Route> {
     let open = [
         (Method::GET, "/healthz", get(healthz)),
         (Method::GET, "/readyz", get(readyz)),
+        (Method::GET, "/docs", get(docs::read)),
     ];
     behind_token
         .chain(open.into_iter().map(|it| route(it, true)))
@@ -66,8 +70,8 @@ fn route((method, path, handler): (Method, &'static str, Handler), open: bool) -
 }
 
 #[rustfmt::skip] // one line each: it is a table
-fn guarded() -> [(Method, &'static str, Handler); 20] {
-    [
+fn guarded() -> Vec<(Method, &'static str, Handler)> {
+    vec![
         (Method::GET, "/api/v1/deployments", get(deployments::list)),
         (Method::POST, "/api/v1/deployments", post(deployments::create)),
         (Method::PUT, "/api/v1/deployments", put(deployments::put_all)),
@@ -81,6 +85,14 @@ fn guarded() -> [(Method, &'static str, Handler); 20] {
         (Method::DELETE, "/api/v1/deployments/{name}/forced", delete(deployments::unforce)),
         (Method::POST, "/api/v1/deployments/{name}/wake", post(deployments::wake)),
         (Method::POST, "/api/v1/deployments/{name}/sleep", post(deployments::sleep)),
+        (Method::GET, "/api/v1/deployments/{name}/series", get(watch::series)),
+        (Method::GET, "/api/v1/decisions", get(observe::all_decisions)),
+        (Method::GET, "/api/v1/decisions/{id}", get(observe::past_decision)),
+        (Method::GET, "/api/v1/cold-starts", get(watch::cold_starts)),
+        (Method::GET, "/api/v1/requests", get(watch::requests)),
+        (Method::GET, "/api/v1/session", get(session::read)),
+        (Method::POST, "/api/v1/session", post(session::open)),
+        (Method::DELETE, "/api/v1/session", delete(session::close)),
         (Method::GET, "/api/v1/instances", get(observe::instances)),
         (Method::DELETE, "/api/v1/instances/{id}", delete(observe::delete_instance)),
         (Method::GET, "/api/v1/providers", get(observe::providers)),
@@ -93,6 +105,7 @@ fn guarded() -> [(Method, &'static str, Handler); 20] {
 
 /// The admin plane of `control`, for the bearer of the token of `hash`.
 pub(crate) fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
+    let access = (control.clone(), TokenHash(hash));
     let of = |open: bool| {
         let routes = routes().into_iter().filter(|route| route.open == open);
         routes.fold(Router::new(), |router, it| {
@@ -100,23 +113,46 @@ pub(crate) fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
         })
     };
     of(false)
-        .route_layer(from_fn_with_state(hash, require_token))
+        .route_layer(from_fn_with_state(access, require_token))
         .merge(of(true))
+        .merge(crate::console::router())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn(request_id))
         .with_state(control)
 }
 
-async fn require_token(State(hash): State<[u8; 32]>, request: Request, next: Next) -> Response {
-    let token = request
-        .headers()
+/// What bearer tokens are checked against.
+#[derive(Clone, Copy)]
+struct TokenHash([u8; 32]);
+
+async fn require_token(
+    State((control, TokenHash(hash))): State<(Arc<ControlPlane>, TokenHash)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let token = headers
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
         .and_then(bearer);
-    if token.is_some_and(|token| check_token(&hash, token)) {
-        return next.run(request).await;
+    if !token.is_some_and(|token| check_token(&hash, token)) {
+        let now = control.clock.wall_micros();
+        match crate::session::of(&control.store, headers, &hash, now).await {
+            Ok(None) => return unauthorized(),
+            Err(error) => return Problem::from(error).into_response(),
+            Ok(Some(_)) if !crate::session::comes_from_us(request.method(), headers) => {
+                let detail = "a session may change things from the console's own pages alone";
+                return Problem::new(403, "foreign_origin", detail).into_response();
+            }
+            Ok(Some(_)) => {}
+        }
     }
+    request.extensions_mut().insert(TokenHash(hash));
+    next.run(request).await
+}
+
+fn unauthorized() -> Response {
     let mut response =
         Problem::new(401, "unauthorized", "a bearer token is needed").into_response();
     response

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use thermocline_policy::{LocalFit, Moment, PodState, Reason, Tier, View};
+use thermocline_store::InstanceRow;
 use thermocline_table::Deployment;
 use thermocline_wire::{rfc3339, spec_to_json};
 
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 use crate::instance::Instance;
+use crate::out_of_reach::WHY;
 
 /// What a deployment is doing, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +54,19 @@ impl ControlPlane {
     }
 
     fn status_json(&self, deployment: &Controlled) -> Value {
+        let mut status = self.summary_json(deployment);
+        let instances = deployment.instances();
+        let known = instances.iter().map(|i| instance_json(i));
+        let all = known.chain(self.out_of_reach(Some(&deployment.live.name)));
+        status["instances"] = all.collect();
+        status
+    }
+
+    /// Its status but for its instances.
+    pub(crate) fn summary_json(&self, deployment: &Controlled) -> Value {
         let now = self.clock.now();
         let live = &deployment.live;
-        let instances = deployment.instances();
-        let state = self.state(deployment, &instances, now);
+        let state = self.state(deployment, &deployment.instances(), now);
         let mut status = json!({
             "state": state.as_str(),
             "tier": live.current().or_else(|| pinned(live)),
@@ -63,9 +74,9 @@ impl ControlPlane {
             "rps": live.observe(now).rps,
             "in_flight": live.in_flight(),
             "waiting": live.waiting(),
-            "instances": instances.iter().map(|i| instance_json(i)).collect::<Vec<_>>(),
         });
-        if let Some(error) = deployment.last_error() {
+        let unreached = (!self.out_of_reach(Some(&live.name)).is_empty()).then(|| WHY.to_owned());
+        if let Some(error) = deployment.last_error().or(unreached) {
             status["last_error"] = json!(error);
         }
         status
@@ -133,16 +144,20 @@ fn pinned(live: &Deployment) -> Option<Tier> {
 
 /// One instance.
 pub(crate) fn instance_json(instance: &Instance) -> Value {
-    let row = instance.row();
+    row_json(&instance.row())
+}
+
+/// One instance as it is written down.
+pub(crate) fn row_json(row: &InstanceRow) -> Value {
     json!({
-        "id": instance.id,
+        "id": row.id,
         "deployment": row.deployment,
-        "provider": instance.provider.name,
-        "tier": instance.tier,
+        "provider": row.provider,
+        "tier": row.tier,
         "state": row.state.as_str(),
         "since": rfc3339(row.changed_at),
         "created_at": rfc3339(row.created_at),
-        "usd_per_hour": instance.usd_per_hour().map(thermocline_policy::NanoUsd::as_usd),
+        "usd_per_hour": row.usd_per_hour.map(thermocline_policy::NanoUsd::as_usd),
         "detail": row.detail,
     })
 }

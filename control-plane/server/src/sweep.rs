@@ -115,11 +115,17 @@ impl ControlPlane {
         }
         let known = self.index().get(&seen.key).cloned();
         match known {
-            Some(instance) => {
+            // A second one under a key that has its instance is nobody's.
+            Some(instance)
+                if instance
+                    .state()
+                    .provider_id()
+                    .is_none_or(|id| id == seen.id) =>
+            {
                 instance.seen();
                 self.look_at_known(&instance, seen).await;
             }
-            None => self.look_at_unknown(provider, seen, memory).await,
+            Some(_) | None => self.look_at_unknown(provider, seen, memory).await,
         }
     }
 

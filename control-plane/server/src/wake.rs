@@ -35,7 +35,7 @@ impl ControlPlane {
         live: &Arc<Deployment>,
         tier: Tier,
     ) -> Result<(), StartFailed> {
-        let gone = || stopped("the deployment is gone");
+        let gone = || called_off("deleting", "the deployment is gone");
         let deployment = self.deployment(&live.name).ok_or_else(gone)?;
         let mut changes = deployment.watch();
         let _requested = deployment.request(tier);
@@ -45,26 +45,32 @@ impl ControlPlane {
             if live.capacity.load().serves(tier) {
                 return Ok(());
             }
-            if config.stopped || config.deleting {
-                return Err(stopped("the deployment was stopped"));
+            if config.deleting {
+                return Err(called_off("deleting", "the deployment is being torn down"));
+            }
+            if config.stopped {
+                return Err(called_off("stopped", "the deployment was stopped"));
             }
             if !config.spec.tiers.set().has(tier) {
-                return Err(stopped("the deployment has no such tier any more"));
+                return Err(called_off(
+                    "no_capacity",
+                    "the deployment has no such tier any more",
+                ));
             }
             if let Some(error) = deployment.backing_off(tier, self.clock.now()) {
                 return Err(error);
             }
             tokio::select! {
                 _ = changes.changed() => {}
-                () = self.drain.cancelled() => return Err(stopped("the server is shutting down")),
+                () = self.drain.cancelled() => return Err(called_off("draining", "the server is shutting down")),
             }
         }
     }
 }
 
-fn stopped(detail: &str) -> StartFailed {
+fn called_off(code: &'static str, detail: &str) -> StartFailed {
     StartFailed {
-        code: "stopped",
+        code,
         detail: detail.to_owned(),
         retry_after: Duration::from_secs(1),
     }

@@ -62,6 +62,18 @@ impl Store {
         Ok(rows.fetch_all(&self.readers).await?)
     }
 
+    /// The decisions of every deployment with a number below `before` (`None`:
+    /// all), newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn all_decisions(&self, before: Option<i64>, limit: u32) -> Result<Vec<DecisionRow>> {
+        let rows = sqlx::query_as("select * from decisions where id < ? order by id desc limit ?")
+            .bind(before.unwrap_or(i64::MAX))
+            .bind(limit);
+        Ok(rows.fetch_all(&self.readers).await?)
+    }
+
     /// The decision of that number, where it is kept.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ pub enum StoreError {
     #[error("the database belongs to another program")]
     Foreign,
     /// The operator's: the content cannot be read; retrying does not help, a backup does.
-    #[error("the store's content is damaged")]
+    #[error("it is no SQLite database, or it is damaged")]
     Corrupt(#[source] Source),
     /// The machine's: disk, permissions, locks; the same call may succeed later.
     #[error("the store is not available")]

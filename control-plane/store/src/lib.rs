@@ -15,16 +15,22 @@ mod error;
 mod events;
 mod installation;
 mod instances;
+mod ledger;
+mod measures;
 mod migrate;
 mod open;
 mod row;
+mod sessions;
 
 pub use decisions::NewDecision;
 pub use deployments::NewDeployment;
 pub use error::{Result, StoreError};
 pub use events::NewEvent;
 pub use instances::{InstanceChanges, NewInstance};
+pub use ledger::{LedgerEntry, Postings, SlotArrivals, WhatIfEntry};
+pub use measures::{Measure, MeasureRow};
 pub use row::{DecisionRow, DeploymentRow, EventRow, InstanceRow};
+pub use sessions::SessionRow;
 
 use sqlx::{Sqlite, SqlitePool, Transaction};
 

@@ -11,11 +11,23 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "initial",
-    sql: include_str!("../../../migrations/sqlite/0001_initial.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "initial",
+        sql: include_str!("../../../migrations/sqlite/0001_initial.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "sessions",
+        sql: include_str!("../../../migrations/sqlite/0002_sessions.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "ledger",
+        sql: include_str!("../../../migrations/sqlite/0003_ledger.sql"),
+    },
+];
 
 const LEDGER: &str = "create table if not exists schema_migrations (
     version  integer primary key,

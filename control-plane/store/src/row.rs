@@ -157,7 +157,7 @@ impl FromRow<'_, SqliteRow> for DecisionRow {
     }
 }
 
-fn tier(row: &SqliteRow, column: &'static str) -> sqlx::Result<Tier> {
+pub(crate) fn tier(row: &SqliteRow, column: &'static str) -> sqlx::Result<Tier> {
     optional_tier(row, column)?.ok_or_else(|| unreadable(column))
 }
 

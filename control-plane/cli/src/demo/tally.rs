@@ -17,6 +17,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// All requests, however they were served.
+    pub(crate) fn requests(self) -> u64 {
+        self.warm + self.cold + self.fallback + self.failed
+    }
+
     fn count(&mut self, start: Option<&str>) {
         match start {
             Some("cold" | "joined") => self.cold += 1,
@@ -28,17 +33,10 @@ impl Tally {
 }
 
 /// A tally for each deployment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tallies(Mutex<BTreeMap<&'static str, Tally>>);
 
 impl Tallies {
-    /// Nothing counted yet.
-    pub(crate) fn new(names: impl Iterator<Item = &'static str>) -> Self {
-        Tallies(Mutex::new(
-            names.map(|name| (name, Tally::default())).collect(),
-        ))
-    }
-
     /// Counts a request; `start` is how it was served, none for one that was not.
     pub(crate) fn count(&self, name: &'static str, start: Option<&str>) {
         self.lock().entry(name).or_default().count(start);
@@ -47,6 +45,15 @@ impl Tallies {
     /// What was counted for `name`.
     pub(crate) fn of(&self, name: &str) -> Tally {
         self.lock().get(name).copied().unwrap_or_default()
+    }
+
+    /// Everything that was counted, by name.
+    pub(crate) fn all(&self) -> Vec<(&'static str, Tally)> {
+        let tallies = self.lock();
+        tallies
+            .iter()
+            .map(|(name, tally)| (*name, *tally))
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, Tally>> {
@@ -60,7 +67,7 @@ mod tests {
 
     #[test]
     fn every_way_of_being_served_is_counted_once() {
-        let tallies = Tallies::new(["a"].into_iter());
+        let tallies = Tallies::default();
         for start in ["warm", "cold", "joined", "fallback"] {
             tallies.count("a", Some(start));
         }
@@ -72,6 +79,8 @@ mod tests {
             failed: 1,
         };
         assert_eq!(tallies.of("a"), expected);
+        assert_eq!(tallies.all(), [("a", expected)]);
+        assert_eq!(expected.requests(), 5);
         assert_eq!(tallies.of("b"), Tally::default());
     }
 }

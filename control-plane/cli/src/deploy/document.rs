@@ -74,6 +74,13 @@ mod tests {
         );
         assert!(wrong("name: a\nname: b\n").contains("duplicate"));
         assert!(wrong("name: [a\n").contains("line"));
-        assert!(wrong("name: a\npolicy: {promote_rps: .inf}\n").contains("finite"));
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_a_text_that_the_server_refuses() {
+        let text = "name: a\npolicy: {promote_rps: .nan, demote_rps: -.inf}\n";
+        let specs = split(Path::new("f.yaml"), text).unwrap();
+        let policy = serde_json::json!({ "promote_rps": ".nan", "demote_rps": "-.inf" });
+        assert_eq!(specs[0]["policy"], policy);
     }
 }

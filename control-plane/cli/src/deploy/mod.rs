@@ -5,14 +5,14 @@ mod resolve;
 mod source;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::Deploy;
 use crate::client::CallError;
 use crate::failure::Failure;
 use crate::problem::{FieldProblem, Problem};
 use crate::session::Session;
-use source::Source;
+use source::{Files, Source};
 
 /// What the server did, or would do, with the deployments.
 #[derive(Debug, Deserialize)]
@@ -34,13 +34,49 @@ struct Change {
 /// # Errors
 /// Usage, with every mistake of every file, found here or by the server.
 pub(crate) async fn run(session: &Session, args: &Deploy) -> Result<(), Failure> {
-    let sources = source::read(&args.files, &|name| std::env::var(name).ok())?;
-    let specs: Vec<_> = sources.iter().map(|source| &source.spec).collect();
-    let body = json!({ "items": specs, "dry_run": args.dry_run });
+    let files = source::read(&args.files, &|name| std::env::var(name).ok());
+    if !files.mistakes.is_empty() {
+        return Err(mistakes(session, files).await);
+    }
+    let body = body(&files.sources, args.dry_run);
     let answer = session.client.put(&["deployments"], &body).await;
-    let answer = answer.map_err(|error| in_files(error, &sources))?;
+    let answer = answer.map_err(|error| in_files(error, &files.sources))?;
     let applied: Applied = session.client.view(&answer)?;
     session.show(&answer, || Ok(report(&applied, args.dry_run)))
+}
+
+fn body(sources: &[Source], dry_run: bool) -> Value {
+    let specs: Vec<_> = sources.iter().map(|source| &source.spec).collect();
+    json!({ "items": specs, "dry_run": dry_run })
+}
+
+/// What is wrong with files that cannot be sent as they are: a dry run tells
+/// what else the server finds, so that all mistakes are listed at once.
+async fn mistakes(session: &Session, files: Files) -> Failure {
+    let Files {
+        sources,
+        mistakes: mut lines,
+    } = files;
+    if !sources.is_empty() {
+        let dry_run = body(&sources, true);
+        let answer = session.client.put(&["deployments"], &dry_run).await;
+        if let Err(CallError::Declined(problem)) = answer {
+            let fields = problem.fields().iter();
+            let news = fields.filter(|wrong| !is_known(&wrong.field, &sources));
+            lines.extend(news.map(|wrong| line(wrong, &sources)));
+        }
+    }
+    Failure::usage(lines)
+}
+
+/// Whether a mistake at `field` follows from one that was found before.
+fn is_known(field: &str, sources: &[Source]) -> bool {
+    let Some((source, field)) = place(field, sources) else {
+        return false;
+    };
+    let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    let known = |wrong: &String| field.strip_prefix(wrong.as_str()).is_some_and(below);
+    source.wrong.iter().any(known)
 }
 
 fn report(applied: &Applied, dry_run: bool) -> String {
@@ -100,6 +136,7 @@ mod tests {
             place: place.to_owned(),
             name: None,
             spec: json!({}),
+            wrong: vec!["env.A".to_owned()],
         }
     }
 
@@ -126,5 +163,8 @@ mod tests {
         assert_eq!(shown("items[0]"), "a.yaml: deployment x: must be finite");
         assert_eq!(shown("items[7].name"), "items[7].name: must be finite");
         assert_eq!(shown("dry_run"), "dry_run: must be finite");
+        assert!(is_known("items[1].env.A", &sources));
+        assert!(!is_known("items[1].env.AB", &sources));
+        assert!(!is_known("dry_run", &sources));
     }
 }

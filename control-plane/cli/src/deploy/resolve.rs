@@ -9,17 +9,15 @@ use thermocline_policy::FieldErrors;
 /// Looks a variable up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The specification as it is sent.
-///
-/// # Errors
-/// Every field that refers to what does not exist.
-pub(crate) fn resolve(spec: Value, environment: Environment<'_>) -> Result<Value, FieldErrors> {
+/// The specification as it is sent, and every field that refers to what does
+/// not exist: those are null.
+pub(crate) fn resolve(spec: Value, environment: Environment<'_>) -> (Value, FieldErrors) {
     let mut resolver = Resolver {
         environment,
         wrong: FieldErrors::default(),
     };
     let resolved = resolver.value("", spec);
-    resolver.wrong.into_result(resolved)
+    (resolved, resolver.wrong)
 }
 
 struct Resolver<'a> {
@@ -115,7 +113,10 @@ mod tests {
     }
 
     fn resolved(spec: Value) -> Result<Value, String> {
-        resolve(spec, &environment).map_err(|wrong| wrong.to_string())
+        let (resolved, wrong) = resolve(spec, &environment);
+        wrong
+            .into_result(resolved)
+            .map_err(|wrong| wrong.to_string())
     }
 
     #[test]

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::document;
 use super::resolve::{Environment, resolve};
-use crate::failure::Failure;
 
 /// One specification and where the user wrote it.
 #[derive(Debug)]
@@ -19,54 +18,84 @@ pub(crate) struct Source {
     pub(crate) name: Option<String>,
     /// What is sent.
     pub(crate) spec: Value,
+    /// The fields that are known to be wrong before anything is sent.
+    pub(crate) wrong: Vec<String>,
 }
 
-/// The specifications of `files`, in their order.
-///
-/// # Errors
-/// Usage, with every mistake of every file.
-pub(crate) fn read(
-    files: &[PathBuf],
-    environment: Environment<'_>,
-) -> Result<Vec<Source>, Failure> {
-    let mut sources = Vec::new();
-    let mut wrong = Vec::new();
+/// What files hold, and what is wrong with them.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// The specifications, in their order.
+    pub(crate) sources: Vec<Source>,
+    /// The mistakes, one line each.
+    pub(crate) mistakes: Vec<String>,
+}
+
+/// Reads `files`, with every mistake of each.
+pub(crate) fn read(files: &[PathBuf], environment: Environment<'_>) -> Files {
+    let mut read = Files::default();
     for file in files {
-        match file_sources(file, environment) {
-            Ok(read) => sources.extend(read),
-            Err(lines) => wrong.extend(lines),
+        if let Err(mistake) = read.take(file, environment) {
+            read.mistakes.push(mistake);
         }
     }
-    wrong.extend(repeated(&sources));
-    if wrong.is_empty() {
-        Ok(sources)
-    } else {
-        Err(Failure::usage(wrong))
-    }
+    read.note_repeated();
+    read
 }
 
-fn file_sources(file: &Path, environment: Environment<'_>) -> Result<Vec<Source>, Vec<String>> {
-    let label = if is_stdin(file) {
-        "stdin".to_owned()
-    } else {
-        file.display().to_string()
-    };
-    let specs = text(file)
-        .map_err(|error| error.to_string())
-        .and_then(|text| document::split(file, &text))
-        .map_err(|message| vec![format!("{label}: {message}")])?;
-    let mut sources = Vec::new();
-    let mut wrong = Vec::new();
-    for (i, spec) in specs.into_iter().enumerate() {
-        match source(&label, i, spec, environment) {
-            Ok(source) => sources.push(source),
-            Err(lines) => wrong.extend(lines),
+impl Files {
+    fn take(&mut self, file: &Path, environment: Environment<'_>) -> Result<(), String> {
+        let label = if is_stdin(file) {
+            "stdin".to_owned()
+        } else {
+            file.display().to_string()
+        };
+        let specs = text(file)
+            .map_err(|error| error.to_string())
+            .and_then(|text| document::split(file, &text))
+            .map_err(|message| format!("{label}: {message}"))?;
+        for (i, spec) in specs.into_iter().enumerate() {
+            self.take_spec(&label, i, spec, environment);
         }
+        Ok(())
     }
-    if wrong.is_empty() {
-        Ok(sources)
-    } else {
-        Err(wrong)
+
+    fn take_spec(&mut self, label: &str, index: usize, spec: Value, environment: Environment<'_>) {
+        let written = spec.get("name").and_then(Value::as_str);
+        let called = written.map_or_else(|| format!("#{}", index + 1), str::to_owned);
+        let place = format!("{label}: deployment {called}");
+        if !spec.is_object() {
+            let mistake = format!("{place}: must be a mapping with a name");
+            return self.mistakes.push(mistake);
+        }
+        let (spec, unresolved) = resolve(spec, environment);
+        let mut wrong = Vec::new();
+        for mistake in unresolved {
+            self.mistakes.push(format!("{place}: {mistake}"));
+            wrong.push(mistake.field);
+        }
+        let name = spec.get("name").and_then(Value::as_str).map(str::to_owned);
+        self.sources.push(Source {
+            place,
+            name,
+            spec,
+            wrong,
+        });
+    }
+
+    fn note_repeated(&mut self) {
+        let mut first: HashMap<String, String> = HashMap::new();
+        for source in &mut self.sources {
+            let Some(name) = &source.name else { continue };
+            match first.get(name) {
+                Some(taken) => {
+                    let mistake = format!("{}: name: {name} is taken by {taken}", source.place);
+                    self.mistakes.push(mistake);
+                    source.wrong.push("name".to_owned());
+                }
+                None => drop(first.insert(name.clone(), source.place.clone())),
+            }
+        }
     }
 }
 
@@ -80,43 +109,4 @@ fn text(file: &Path) -> io::Result<String> {
 
 fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
-}
-
-fn source(
-    label: &str,
-    index: usize,
-    spec: Value,
-    environment: Environment<'_>,
-) -> Result<Source, Vec<String>> {
-    let written = spec.get("name").and_then(Value::as_str);
-    let called = written.map_or_else(|| format!("#{}", index + 1), str::to_owned);
-    let place = format!("{label}: deployment {called}");
-    if !spec.is_object() {
-        return Err(vec![format!("{place}: must be a mapping with a name")]);
-    }
-    let spec = resolve(spec, environment).map_err(|wrong| {
-        wrong
-            .into_iter()
-            .map(|w| format!("{place}: {w}"))
-            .collect::<Vec<_>>()
-    })?;
-    let name = spec.get("name").and_then(Value::as_str).map(str::to_owned);
-    Ok(Source { place, name, spec })
-}
-
-fn repeated(sources: &[Source]) -> Vec<String> {
-    let mut first: HashMap<&str, &str> = HashMap::new();
-    let mut wrong = Vec::new();
-    for source in sources {
-        let Some(name) = &source.name else { continue };
-        if let Some(place) = first.get(name.as_str()) {
-            wrong.push(format!(
-                "{}: name: {name} is taken by {place}",
-                source.place
-            ));
-        } else {
-            first.insert(name, &source.place);
-        }
-    }
-    wrong
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 
@@ -17,7 +17,19 @@ pub(super) struct Document {
     from_environment: HashMap<String, String>,
 }
 
+/// A provider that exists by itself when this variable is set.
+const IMPLIED: (&str, &str) = ("runpod", "RUNPOD_API_KEY");
+
 impl Document {
+    /// With the provider that a key in the environment implies.
+    pub(super) fn with_implied_providers(mut self) -> Self {
+        let (name, variable) = IMPLIED;
+        if std::env::var(variable).is_ok_and(|key| !key.is_empty()) {
+            imply(&mut self.value, name);
+        }
+        self
+    }
+
     /// What set `key`: the file, or a variable.
     pub(super) fn origin(&self, key: &str) -> &str {
         let exact = self.from_environment.get(key);
@@ -58,6 +70,19 @@ pub(super) fn read(
         lay_over(&mut document, &name, &raw);
     }
     Ok(document)
+}
+
+/// Makes sure of `[providers.NAME]` and its kind, in a document that can have one.
+fn imply(document: &mut Value, name: &str) {
+    let section = document
+        .as_object_mut()
+        .map(|root| root.entry("providers").or_insert_with(|| json!({})))
+        .and_then(Value::as_object_mut)
+        .map(|providers| providers.entry(name).or_insert_with(|| json!({})))
+        .and_then(Value::as_object_mut);
+    if let Some(section) = section {
+        section.entry("kind").or_insert_with(|| name.into());
+    }
 }
 
 fn lay_over(document: &mut Document, name: &str, raw: &str) {
@@ -107,8 +132,6 @@ fn json(value: toml::Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn read_with(environment: &[(&str, &str)]) -> Document {
@@ -144,6 +167,20 @@ mod tests {
                 .origin("providers.toy")
                 .starts_with("THERMOCLINE_PROVIDERS__TOY")
         );
+    }
+
+    #[test]
+    fn a_key_in_the_environment_makes_a_provider_and_changes_none() {
+        let mut document = json!({ "providers": { "toy": { "kind": "sim" } } });
+        imply(&mut document, "runpod");
+        assert_eq!(document["providers"]["runpod"], json!({ "kind": "runpod" }));
+        assert_eq!(document["providers"]["toy"], json!({ "kind": "sim" }));
+        let mut document = json!({ "providers": { "runpod": { "cloud": "community" } } });
+        imply(&mut document, "runpod");
+        assert_eq!(document["providers"]["runpod"]["cloud"], "community");
+        let mut odd = json!({ "providers": 7 });
+        imply(&mut odd, "runpod");
+        assert_eq!(odd, json!({ "providers": 7 }));
     }
 
     #[test]

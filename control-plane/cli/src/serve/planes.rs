@@ -1,7 +1,9 @@
 //! Starts both planes and wires them together.
 
-use std::fs::File;
-use std::net::SocketAddr;
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use super::adapters;
 use crate::failure::Failure;
+use crate::upkeep::store_failure;
 
 /// Both planes, running.
 pub(crate) struct Planes {
@@ -54,18 +57,15 @@ pub(crate) async fn start(
     folder: Option<fn(&Config) -> PathBuf>,
 ) -> Result<Planes, Failure> {
     let clock = Clock::system();
-    let bind = |key: &str, address: SocketAddr| {
-        listen(address).map_err(|error| Failure::fault(format!("{key} {address}: {error}")))
-    };
-    let request_listener = bind("request.listen", config.request_listen)?;
-    let admin_listener = bind("admin.listen", config.admin_listen)?;
+    let request_listener = bind("request", config.request_listen)?;
+    let admin_listener = bind("admin", config.admin_listen)?;
     let fault = |error: std::io::Error| Failure::fault(error.to_string());
     let request = request_listener.local_addr().map_err(fault)?;
     let admin = admin_listener.local_addr().map_err(fault)?;
     let lock = lock_store(&config)?;
     let store = Store::open(&config.store_url)
         .await
-        .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
+        .map_err(|error| store_failure("store.url", &error))?;
     let given = std::env::var("THERMOCLINE_ADMIN_TOKEN").ok();
     let token = AdminToken::load(&store, given.as_deref().filter(|t| !t.is_empty()))
         .await
@@ -103,6 +103,21 @@ pub(crate) async fn start(
     })
 }
 
+/// Listens on the address of a plane.
+fn bind(plane: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    listen(address).map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::AddrInUse => format!(
+                "; choose another with {plane}.listen or THERMOCLINE_{}__LISTEN, \
+                 for the demo with --{plane}-listen",
+                plane.to_uppercase()
+            ),
+            _ => String::new(),
+        };
+        Failure::fault(format!("{plane}.listen {address}: {error}{hint}"))
+    })
+}
+
 async fn control_plane(
     config: &Config,
     store: Store,
@@ -116,8 +131,8 @@ async fn control_plane(
         .await
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
     let docker = adapters::docker(config, clock)?;
-    let hints = docker.watch(&owner).boxed();
-    let mut providers = adapters::configured(config, folder).await?;
+    let (mut providers, mut hints) = adapters::configured(config, folder, clock).await?;
+    hints.push(("docker".to_owned(), docker.watch(&owner).boxed()));
     let docker: Arc<dyn Provider> = Arc::new(docker);
     providers.push(("docker".to_owned(), "docker", docker));
     let parts = Parts {
@@ -128,7 +143,7 @@ async fn control_plane(
         base_domain: config.base_domain.clone(),
         vram: config.vram.unwrap_or(0),
         providers,
-        hints: vec![("docker".to_owned(), hints)],
+        hints,
         drain: lifecycle.drain.clone(),
     };
     ControlPlane::start(parts)
@@ -165,7 +180,10 @@ fn lock_store(config: &Config) -> Result<Option<File>, Failure> {
         return Ok(None);
     };
     let cannot = |error: String| Failure::fault(format!("store.url: {error}"));
-    let lock = File::create(format!("{path}.lock")).map_err(|e| cannot(e.to_string()))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let lock = options.open(format!("{path}.lock"));
+    let lock = lock.map_err(|e| cannot(e.to_string()))?;
     match lock.try_lock() {
         Ok(()) => Ok(Some(lock)),
         Err(_) => Err(cannot("another server uses this store".to_owned())),

@@ -102,7 +102,7 @@ async fn b35_the_servers_errors_name_file_deployment_and_field() {
 }
 
 #[tokio::test]
-async fn b35_mistakes_seen_here_are_all_told_and_nothing_is_sent() {
+async fn b35_mistakes_seen_here_and_by_the_server_are_all_told_and_nothing_is_changed() {
     let files = Files::new();
     let first = files.with(
         "a.yaml",
@@ -111,7 +111,12 @@ async fn b35_mistakes_seen_here_are_all_told_and_nothing_is_sent() {
     let second = files.with("b.yaml", "name: c\nargs: ['${']\n---\n- 3\n");
     let third = files.with("c.yaml", "name: [\n");
     let missing = files.0.path().join("d.yaml");
-    let stub = Stub::start([]).await;
+    let body = json!({ "title": "Invalid", "status": 400, "detail": "3 fields", "code": "invalid", "errors": [
+        { "field": "items[0].policy", "message": "is wrong" },
+        { "field": "items[1].env.TOKEN", "message": "is null, which has been told" },
+    ] });
+    let declined = raw(400, "application/problem+json", &body.to_string());
+    let stub = Stub::start([(PUT, declined)]).await;
     let ran = deploy(&stub, &[&first, &second, &third, &missing], &[]).await;
     let lines: Vec<_> = ran.err.lines().collect();
     let shown = |file: &Path, rest: &str| format!("error: {}: {rest}", file.display());
@@ -139,7 +144,9 @@ async fn b35_mistakes_seen_here_are_all_told_and_nothing_is_sent() {
         "{}",
         lines[4]
     );
-    assert_eq!((ran.code, lines.len(), stub.calls().len()), (2, 5, 0));
+    assert_eq!(lines[5], shown(&first, "deployment a: policy: is wrong"));
+    assert_eq!((ran.code, lines.len(), stub.calls().len()), (2, 6, 1));
+    assert_eq!(stub.calls()[0].json()["dry_run"], true);
 }
 
 #[tokio::test]
@@ -155,7 +162,11 @@ async fn b35_a_name_may_stand_once_over_all_files() {
         first.display()
     );
     assert_eq!(ran, failed(2, &line));
-    assert!(stub.calls().is_empty());
+    assert!(
+        stub.calls()
+            .iter()
+            .all(|call| call.json()["dry_run"] == true)
+    );
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use thermocline_wire::reader::{Object, text};
 
+use super::runpod::{RunpodConfig, runpod};
+
 /// Keys of `kind = "sim"`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimConfig {
@@ -20,13 +22,18 @@ pub struct SimConfig {
     pub capacity: u32,
 }
 
-/// Keys of `kind = "plugin"`.
+/// Keys of `kind = "plugin"`: where the adapter is, or how it is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PluginConfig {
-    /// Where the adapter listens.
-    pub url: String,
-    /// The environment variable that holds its token.
-    pub token_env: Option<String>,
+pub enum PluginConfig {
+    /// It runs already.
+    Url {
+        /// Where it listens.
+        url: String,
+        /// The environment variable that holds its token.
+        token_env: Option<String>,
+    },
+    /// It is started by us.
+    Command(Vec<String>),
 }
 
 /// One `[providers.NAME]`.
@@ -34,8 +41,10 @@ pub struct PluginConfig {
 pub enum ProviderConfig {
     /// A simulated cloud.
     Sim(SimConfig),
-    /// An adapter reached by URL.
+    /// An adapter in any language.
     Plugin(PluginConfig),
+    /// A RunPod account.
+    Runpod(RunpodConfig),
 }
 
 /// Every `[providers.NAME]` that is as it should be.
@@ -58,14 +67,21 @@ fn provider(section: &Object<'_>) -> Option<ProviderConfig> {
     enum Kind {
         Sim,
         Plugin,
+        Runpod,
     }
-    let kind = section.choice("kind", &[("sim", Kind::Sim), ("plugin", Kind::Plugin)]);
+    let kinds = [
+        ("sim", Kind::Sim),
+        ("plugin", Kind::Plugin),
+        ("runpod", Kind::Runpod),
+    ];
+    let kind = section.choice("kind", &kinds);
     if section.value("kind").is_none() {
-        section.wrong("kind", "is required: sim or plugin");
+        section.wrong("kind", "is required: sim, plugin or runpod");
     }
     Some(match kind? {
         Kind::Sim => ProviderConfig::Sim(sim(section)),
         Kind::Plugin => ProviderConfig::Plugin(plugin(section)?),
+        Kind::Runpod => ProviderConfig::Runpod(runpod(section)),
     })
 }
 
@@ -107,18 +123,33 @@ fn plugin(section: &Object<'_>) -> Option<PluginConfig> {
             false => Err("must be http:// or https://".to_owned()),
         }
     });
-    if section.value("url").is_none() {
-        section.wrong("url", "is required");
-    }
+    let command = section.texts("command");
     let token_env = section.text("token_env");
-    finish(section, &["kind", "url", "token_env"]);
-    Some(PluginConfig {
-        url: url?,
-        token_env,
-    })
+    finish(section, &["kind", "url", "command", "token_env"]);
+    match (section.value("url"), section.value("command")) {
+        (None, None) => section.wrong("url", "is required, or command"),
+        (Some(_), Some(_)) => section.wrong("command", "excludes url"),
+        (None, Some(_)) if token_env.is_some() => {
+            section.wrong(
+                "token_env",
+                "is for url: a started plugin is given its token",
+            );
+        }
+        _ => {}
+    }
+    if command.as_ref().is_some_and(Vec::is_empty) {
+        section.wrong("command", "must name a program");
+    }
+    match command {
+        Some(command) => Some(PluginConfig::Command(command)),
+        None => Some(PluginConfig::Url {
+            url: url?,
+            token_env,
+        }),
+    }
 }
 
-fn finish(section: &Object<'_>, known: &[&str]) {
+pub(super) fn finish(section: &Object<'_>, known: &[&str]) {
     for key in section.keys() {
         if !known.contains(&key.as_str()) {
             section.wrong(

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use thermocline_policy::{FieldErrors, Spec, Tier};
+use thermocline_policy::{FieldErrors, Forced, Spec, Tier};
 use thermocline_wire::spec_from_json;
 
 use super::EditError;
@@ -36,6 +36,24 @@ impl ControlPlane {
         errors.into_result(specs).map_err(EditError::Invalid)
     }
 
+    /// Refuses to force a tier until a time that has passed.
+    pub(crate) fn check_until(&self, forced: &Forced, field: &str) -> Result<(), EditError> {
+        let mut errors = FieldErrors::default();
+        if self.is_over(forced) {
+            errors.push(
+                field,
+                "is in the past; leave it out to force without an end",
+            );
+        }
+        errors.into_result(()).map_err(EditError::Invalid)
+    }
+
+    fn is_over(&self, forced: &Forced) -> bool {
+        forced
+            .until
+            .is_some_and(|at| at <= self.clock.wall_micros())
+    }
+
     /// The rules that no single specification shows.
     fn check_against_others(&self, spec: &Spec, with: &[Spec]) -> FieldErrors {
         let mut errors = FieldErrors::default();
@@ -56,6 +74,15 @@ impl ControlPlane {
                 let field = format!("tiers.{tier}.provider");
                 errors.push(field, format!("is not configured; configured: {known}"));
             }
+        }
+        let before = self.deployment(&spec.name);
+        let before = before.and_then(|d| d.with_spec(|spec| spec.forced.clone()));
+        // One that ran out while it was in force is no mistake of this edit.
+        if spec.forced != before && spec.forced.as_ref().is_some_and(|f| self.is_over(f)) {
+            errors.push(
+                "forced.until",
+                "is in the past; leave it out to force without an end",
+            );
         }
         let taken = self.taken_names(spec, with);
         for (i, host) in spec.routes.hosts.iter().enumerate() {

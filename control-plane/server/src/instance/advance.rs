@@ -45,6 +45,9 @@ impl ControlPlane {
             }
         };
         let moved = row.state.as_str() != state.as_str();
+        let why = changes.detail.as_deref().unwrap_or(&row.detail);
+        self.cold_starts
+            .moved(&instance.id, &state, why, self.clock.now());
         instance.apply(state.clone(), epoch, changes, now);
         if state.is_ready() && instance.backend().is_none_or(|b| b.is_retired()) {
             self.restore_backend(deployment, instance);
@@ -64,8 +67,12 @@ impl ControlPlane {
         let Some(address) = instance.address() else {
             return;
         };
+        let usual = match address.own_host {
+            true => HostHeader::Address,
+            false => HostHeader::Keep,
+        };
         let host = deployment.with_spec(|spec| spec.host_header(instance.tier));
-        if let Some(backend) = backend(instance, &address, host.unwrap_or(HostHeader::Keep)) {
+        if let Some(backend) = backend(instance, &address, host.unwrap_or(usual)) {
             instance.set_backend(backend);
         }
     }

@@ -49,7 +49,9 @@ impl ControlPlane {
                 return self.give_up(deployment, instance, error).await;
             }
             if let Some((address, price)) = progress.address.clone() {
-                progress.passes = match self.probe.readiness(&address, &health.ready).await {
+                self.cold_starts.booted(&instance.id, self.clock.now());
+                let reached = instance.provider.adapter.reach(&address);
+                progress.passes = match self.probe.readiness(&reached, &health.ready).await {
                     Readiness::Ready => progress.passes + 1,
                     Readiness::Initializing | Readiness::NotReady => 0,
                 };

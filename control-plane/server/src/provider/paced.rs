@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use thermocline_clock::Clock;
 use thermocline_provider::{
-    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
     ProviderError, ProviderErrorKind, ProviderInstance,
 };
 
@@ -104,5 +104,9 @@ impl Provider for Paced {
 
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
         self.call("delete", self.adapter.delete(id)).await
+    }
+
+    fn reach(&self, address: &Address) -> Address {
+        self.adapter.reach(address)
     }
 }

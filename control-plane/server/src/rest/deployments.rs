@@ -11,7 +11,7 @@ use thermocline_wire::forced_from_json;
 use thermocline_wire::reader::{Mistakes, Object};
 
 use super::body::document;
-use super::params::{Asked, Named};
+use super::params::{self, Asked, Named};
 use super::{Control, Problem};
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
@@ -19,14 +19,15 @@ use crate::deployment::Controlled;
 /// `?limit&cursor`.
 #[derive(Deserialize)]
 pub(super) struct Page {
-    limit: Option<usize>,
+    #[serde(default, deserialize_with = "params::limit::<_, LARGEST_PAGE>")]
+    limit: Option<u32>,
     cursor: Option<String>,
 }
 
-const LARGEST_PAGE: usize = 1000;
+const LARGEST_PAGE: u32 = 1000;
 
 pub(super) async fn list(State(control): Control, Asked(page): Asked<Page>) -> Json<Value> {
-    let limit = page.limit.unwrap_or(LARGEST_PAGE).clamp(1, LARGEST_PAGE);
+    let limit = page.limit.unwrap_or(LARGEST_PAGE) as usize;
     let after = page.cursor.unwrap_or_default();
     let mut found = control.all().into_iter().filter(|d| *d.live.name > *after);
     let items: Vec<Arc<Controlled>> = found.by_ref().take(limit).collect();
@@ -134,6 +135,7 @@ pub(super) async fn force(
 ) -> Result<Json<Value>, Problem> {
     let document = document(request, &control.clock).await?;
     let forced = forced_from_json(&document).map_err(Problem::invalid)?;
+    control.check_until(&forced, "until")?;
     let deployment = control.force(&name, Some(forced)).await?;
     Ok(Json(control.deployment_json(&deployment)))
 }

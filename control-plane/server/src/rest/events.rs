@@ -5,21 +5,32 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use thermocline_store::{EventRow, Store, StoreError};
 use thermocline_wire::rfc3339;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::params::Asked;
 use super::{Control, Problem};
+use crate::gauges;
 
 /// What a listener without a place to resume from gets first.
 const BACKLOG: i64 = 100;
 const PAGE: u32 = 1_000;
 
+/// `?gauges`.
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    #[serde(default)]
+    gauges: bool,
+}
+
 /// The events since `Last-Event-ID`, then those that happen, until we drain.
 pub(super) async fn stream(
     State(control): Control,
+    Asked(wanted): Asked<Wanted>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let live = control.events.listen();
@@ -36,9 +47,26 @@ pub(super) async fn stream(
     let events = past
         .chain(stream::once(async { caught_up }))
         .chain(from_now_on(live, seen))
-        .map(Ok)
-        .take_until(control.drain.clone().cancelled_owned());
+        .boxed();
+    let drained = control.drain.clone().cancelled_owned();
+    let told = match wanted.gauges {
+        true => along(events, gauges::stream(control).boxed()),
+        false => events,
+    };
+    let events = told.map(Ok).take_until(drained);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}
+
+/// Both, until `events` ends.
+fn along(
+    events: BoxStream<'static, Event>,
+    others: BoxStream<'static, Event>,
+) -> BoxStream<'static, Event> {
+    let events = events.map(Some).chain(stream::once(async { None }));
+    stream::select(events, others.map(Some))
+        .take_while(|event| std::future::ready(event.is_some()))
+        .filter_map(std::future::ready)
+        .boxed()
 }
 
 /// Every event after `seq`, page by page: none may be missing between the past

@@ -6,10 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use thermocline_policy::Tier;
 use thermocline_provider::{OfferQuery, Provider};
+use thermocline_store::DecisionRow;
 use thermocline_wire::rfc3339;
 
 use super::deployments::find;
-use super::params::{Asked, Named};
+use super::params::{self, Asked, Named};
 use super::{Control, Problem};
 use crate::metrics::render;
 use crate::status::{decision_json, instance_json};
@@ -26,7 +27,9 @@ pub(super) async fn decision(
 /// `?limit&cursor`.
 #[derive(Deserialize)]
 pub(super) struct Page {
+    #[serde(default, deserialize_with = "params::limit::<_, 500>")]
     limit: Option<u32>,
+    #[serde(default, deserialize_with = "params::cursor")]
     cursor: Option<i64>,
 }
 
@@ -38,46 +41,72 @@ pub(super) async fn decisions(
     find(&control, &name)?;
     let limit = page.limit.unwrap_or(50).clamp(1, 500);
     let rows = control.store.decisions(&name, page.cursor, limit).await?;
+    Ok(page_of(rows, limit))
+}
+
+/// The same, of every deployment.
+pub(super) async fn all_decisions(
+    State(control): Control,
+    Asked(page): Asked<Page>,
+) -> Result<Json<Value>, Problem> {
+    let limit = page.limit.unwrap_or(50).clamp(1, 500);
+    let rows = control.store.all_decisions(page.cursor, limit).await?;
+    Ok(page_of(rows, limit))
+}
+
+pub(super) async fn past_decision(
+    State(control): Control,
+    Named(id): Named<i64>,
+) -> Result<Json<Value>, Problem> {
+    let found = control.store.decision(id).await?;
+    let missing = || Problem::new(404, "not_found", "no such decision is kept");
+    found.map(|row| Json(past(row))).ok_or_else(missing)
+}
+
+fn page_of(rows: Vec<DecisionRow>, limit: u32) -> Json<Value> {
     let next = rows
         .last()
         .filter(|_| rows.len() == limit as usize)
         .map(|row| row.id.to_string());
-    let items: Vec<Value> = rows
-        .into_iter()
-        .map(|row| {
-            json!({
-                "id": row.id,
-                "at": rfc3339(row.at),
-                "deployment": row.deployment,
-                "from": row.from,
-                "to": row.to,
-                "reason": row.reason,
-                "refused": row.refused,
-                "inputs": serde_json::from_str::<Value>(&row.inputs).unwrap_or_default(),
-            })
-        })
-        .collect();
-    Ok(Json(json!({ "items": items, "next": next })))
+    let items: Vec<Value> = rows.into_iter().map(past).collect();
+    Json(json!({ "items": items, "next": next }))
+}
+
+fn past(row: DecisionRow) -> Value {
+    json!({
+        "id": row.id,
+        "at": rfc3339(row.at),
+        "deployment": row.deployment,
+        "from": row.from,
+        "to": row.to,
+        "reason": row.reason,
+        "refused": row.refused,
+        "inputs": serde_json::from_str::<Value>(&row.inputs).unwrap_or_default(),
+    })
 }
 
 pub(super) async fn instances(State(control): Control) -> Json<Value> {
     let mut items: Vec<_> = control.index().values().cloned().collect();
     items.sort_by(|a, b| a.id.cmp(&b.id));
-    let items: Vec<Value> = items.iter().map(|i| instance_json(i)).collect();
+    let known = items.iter().map(|i| instance_json(i));
+    let items: Vec<Value> = known.chain(control.out_of_reach(None)).collect();
     Json(json!({ "items": items, "next": null }))
 }
 
-/// Replaces an instance: it is deleted; where one is wanted, another comes.
+/// Replaces an instance: it drains, then it is deleted; where one is wanted,
+/// another comes. Asked a second time, its work in hand is cut.
 pub(super) async fn delete_instance(
     State(control): Control,
     Named(id): Named<String>,
 ) -> Result<Response, Problem> {
-    let missing = || Problem::new(404, "not_found", "no such instance");
-    let instance = control.index().get(&id).cloned().ok_or_else(missing)?;
+    let Some(instance) = control.index().get(&id).cloned() else {
+        return Err(match control.is_out_of_reach(&id) {
+            true => Problem::new(409, "no_provider", "its provider is not configured"),
+            false => Problem::new(404, "not_found", "no such instance"),
+        });
+    };
     let deployment = find(&control, &instance.request.deployment)?;
-    control
-        .lost(&deployment, &instance, "deleted by a person")
-        .await;
+    control.release(&deployment, &instance).await;
     Ok((StatusCode::ACCEPTED, Json(instance_json(&instance))).into_response())
 }
 
@@ -108,8 +137,11 @@ pub(super) async fn providers(State(control): Control) -> Json<Value> {
 /// `?tier&vram_mib&gpus`.
 #[derive(Deserialize)]
 pub(super) struct Wanted {
+    #[serde(default, deserialize_with = "params::tier")]
     tier: Option<Tier>,
+    #[serde(default, deserialize_with = "params::count")]
     vram_mib: Option<u64>,
+    #[serde(default, deserialize_with = "params::count")]
     gpus: Option<u32>,
 }
 

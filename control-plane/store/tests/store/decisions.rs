@@ -80,3 +80,18 @@ async fn decisions_go_with_their_deployment() {
     let late = store.append_decision(&decision("a", "{}")).await;
     assert!(matches!(late, Err(StoreError::NotFound(_))));
 }
+
+#[tokio::test]
+async fn those_of_all_deployments_come_in_one_order() {
+    let store = in_memory().await;
+    with_deployments(&store, &["a", "b"]).await;
+    let mut expected = Vec::new();
+    for name in ["a", "b", "a"] {
+        let id = store.append_decision(&decision(name, "{}")).await.unwrap();
+        expected.insert(0, id);
+    }
+    let all = store.all_decisions(None, 9).await.unwrap();
+    assert_eq!(all.iter().map(|row| row.id).collect::<Vec<_>>(), expected);
+    let older = store.all_decisions(Some(expected[0]), 1).await.unwrap();
+    assert_eq!(older[0].id, expected[1]);
+}

@@ -7,5 +7,7 @@ mod deployments;
 mod events;
 mod installation;
 mod instances;
+mod ledger;
 mod open;
+mod sessions;
 mod support;

@@ -1,0 +1,146 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::redirect::Policy;
+use serde_json::{Value, json};
+use thermocline_plugin::PluginProvider;
+use thermocline_policy::Tier;
+use thermocline_provider::conformance::{Outcome, Probe, Report, Setup, run};
+use thermocline_provider::{Address, InstanceRequest, Provider, ProviderErrorKind};
+
+use crate::args::ProviderTest;
+use crate::document::Document;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+
+/// The deployment that instances of a trial are for.
+const DEPLOYMENT: &str = "conformance";
+/// How long one try of an address may take.
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Holds the adapter at a URL to every clause, and prints how it did.
+///
+/// # Errors
+/// Usage, when the command line is wrong; a fault, when the adapter cannot be
+/// asked; refused, when a clause failed.
+pub(crate) async fn test(format: Format, args: &ProviderTest) -> Result<(), Failure> {
+    let provider = PluginProvider::connect(&args.url, token(args)?)
+        .map_err(|error| Failure::mistake(error.detail))?;
+    let said = provider.capabilities().await.map_err(|error| {
+        let line = format!("the adapter cannot be asked: {error}");
+        match error.kind {
+            ProviderErrorKind::Invalid => Failure::refused(vec![line]),
+            _ => Failure::fault(line),
+        }
+    })?;
+    let tiers = args.tier.map_or(said.tiers, |tier| vec![tier]);
+    let (mut items, mut failed) = (Vec::new(), Vec::new());
+    for tier in tiers {
+        output::note(&format!(
+            "{tier}: a trial makes up to three instances and deletes them again"
+        ));
+        let report = run(&provider, &setup(args, tier)?).await;
+        failed.extend(
+            report
+                .failures()
+                .map(|verdict| format!("{tier}: {verdict}")),
+        );
+        items.extend(described(&report, tier));
+    }
+    if items.is_empty() {
+        return Err(Failure::refused(vec![
+            "the adapter names no tier".to_owned(),
+        ]));
+    }
+    let text = text(&items);
+    let document = json!({ "items": items, "next": null }).to_string();
+    let document = Document::from_json(document.as_bytes())
+        .map_err(|_| Failure::fault("the report cannot be written"))?;
+    output::show(format, &document, || Ok(text))?;
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::refused(failed)),
+    }
+}
+
+fn token(args: &ProviderTest) -> Result<Option<String>, Failure> {
+    let Some(variable) = &args.token_env else {
+        return Ok(None);
+    };
+    let token = std::env::var(variable)
+        .ok()
+        .filter(|token| !token.is_empty());
+    token
+        .map(Some)
+        .ok_or_else(|| Failure::mistake(format!("--token-env: {variable} is not set")))
+}
+
+fn setup(args: &ProviderTest, tier: Tier) -> Result<Setup, Failure> {
+    let request = json!({
+        "owner": "", "deployment": DEPLOYMENT, "tier": tier, "image": args.image,
+        "port": args.port, "ready_path": args.ready_path, "gpus": args.gpus,
+        "max_workers": 1, "idle_timeout_s": 30,
+    });
+    let request: InstanceRequest = serde_json::from_value(request)
+        .map_err(|_| Failure::fault("the trial's request cannot be written"))?;
+    Ok(Setup {
+        ready_within: args.ready_within,
+        probe: Some(Arc::new(Http::new()?)),
+        ..Setup::new(request)
+    })
+}
+
+/// Tries an address over HTTP, with TLS where it says so.
+struct Http(reqwest::Client);
+
+impl Http {
+    fn new() -> Result<Self, Failure> {
+        let client = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .timeout(PROBE_LIMIT)
+            .build();
+        client
+            .map(Http)
+            .map_err(|_| Failure::fault("cannot set up TLS on this machine"))
+    }
+}
+
+#[async_trait]
+impl Probe for Http {
+    async fn status(&self, address: &Address, path: &str) -> Result<u16, String> {
+        let mut request = self
+            .0
+            .get(format!("{}{path}", address.url.trim_end_matches('/')));
+        for (name, value) in &address.headers {
+            request = request.header(name, value);
+        }
+        let response = request.send().await;
+        let response = response.map_err(|_| "it cannot be reached".to_owned())?;
+        Ok(response.status().as_u16())
+    }
+}
+
+fn described(report: &Report, tier: Tier) -> impl Iterator<Item = Value> {
+    report.verdicts().iter().map(move |verdict| {
+        let (outcome, why) = match &verdict.outcome {
+            Outcome::Passed => ("passed", None),
+            Outcome::Failed(why) => ("failed", Some(why)),
+            Outcome::Skipped(why) => ("skipped", Some(why)),
+        };
+        json!({
+            "tier": tier, "clause": verdict.clause.name, "outcome": outcome,
+            "description": verdict.clause.description, "why": why,
+        })
+    })
+}
+
+fn text(items: &[Value]) -> String {
+    let columns = ["TIER", "CLAUSE", "OUTCOME", "WHY"];
+    let cell = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+    let rows = items
+        .iter()
+        .map(|item| ["tier", "clause", "outcome", "why"].map(|key| cell(item, key)));
+    output::table(&columns, rows.map(Vec::from))
+}

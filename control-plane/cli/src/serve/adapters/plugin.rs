@@ -1,0 +1,53 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use thermocline_clock::Clock;
+use thermocline_plugin::{CommandLine, PluginProvider, Supervised};
+use thermocline_provider::Provider;
+use thermocline_server::PluginConfig;
+
+use crate::failure::Failure;
+
+type Adapter = (Arc<dyn Provider>, Option<BoxStream<'static, ()>>);
+
+/// The plugin `name`, by its URL or by the command that starts it.
+pub(super) fn adapter(
+    name: &str,
+    config: &PluginConfig,
+    clock: &Clock,
+) -> Result<Adapter, Failure> {
+    match config {
+        PluginConfig::Url { url, token_env } => {
+            let token = token_env.as_deref().map(|it| token(name, it)).transpose()?;
+            let plugin = PluginProvider::connect(url, token)
+                .map_err(|error| Failure::mistake(format!("providers.{name}.url: {error}")))?;
+            Ok((Arc::new(plugin), None))
+        }
+        PluginConfig::Command(words) => {
+            let missing = |why: &str| Failure::mistake(format!("providers.{name}.command: {why}"));
+            let command = CommandLine::new(name, words).ok_or_else(|| missing("is empty"))?;
+            if !words.first().is_some_and(|program| can_be_found(program)) {
+                return Err(missing("there is no such program"));
+            }
+            let plugin = Supervised::start(name, command, clock.clone());
+            let starts = plugin.starts().boxed();
+            Ok((Arc::new(plugin), Some(starts)))
+        }
+    }
+}
+
+fn token(name: &str, variable: &str) -> Result<String, Failure> {
+    std::env::var(variable)
+        .map_err(|_| Failure::mistake(format!("providers.{name}.token_env: {variable} is not set")))
+}
+
+/// Whether `program` is a file, or stands in a folder of `PATH`.
+fn can_be_found(program: &str) -> bool {
+    if program.contains('/') {
+        return Path::new(program).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}

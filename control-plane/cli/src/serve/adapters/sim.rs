@@ -1,0 +1,76 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
+use thermocline_clock::Clock;
+use thermocline_plugin::{Launch, Launched, Supervised};
+use thermocline_server::SimConfig;
+use thermocline_sim::Settings;
+
+use crate::failure::Failure;
+
+/// Where the process of the simulated cloud `name` can be found.
+pub(crate) fn sim_state_file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("thermocline-sim-{name}.json"))
+}
+
+/// The simulated cloud `name`: its process is found or started now, and again
+/// whenever it ends.
+pub(super) async fn supervised(
+    name: &str,
+    config: &SimConfig,
+    folder: &Path,
+    clock: &Clock,
+) -> Result<(Supervised, BoxStream<'static, ()>), Failure> {
+    let fault = |error: io::Error| Failure::fault(format!("providers.{name}: {error}"));
+    let process = SimProcess {
+        program: std::env::current_exe().map_err(fault)?,
+        file: sim_state_file(folder, name),
+        settings: settings(config),
+        clock: clock.clone(),
+    };
+    let running = process.launch().await.map_err(fault)?;
+    let sim = Supervised::continued(name, process, Some(running), clock.clone());
+    let starts = sim.starts().boxed();
+    Ok((sim, starts))
+}
+
+fn settings(config: &SimConfig) -> Settings {
+    Settings {
+        pod_boot: config.pod_boot,
+        cold_start: config.cold_start,
+        service_time: config.service_time,
+        usd_per_hour: config.usd_per_hour,
+        usd_per_second: config.usd_per_second,
+        capacity: config.capacity,
+    }
+}
+
+/// The process of a simulated cloud, which belongs to nobody.
+struct SimProcess {
+    program: PathBuf,
+    file: PathBuf,
+    settings: Settings,
+    clock: Clock,
+}
+
+#[async_trait]
+impl Launch for SimProcess {
+    async fn launch(&self) -> io::Result<Launched> {
+        let (program, settings) = (&self.program, &self.settings);
+        let endpoint =
+            thermocline_sim::ensure_running(program, &["sim"], &self.file, settings).await?;
+        let (watched, clock) = (endpoint.clone(), self.clock.clone());
+        Ok(Launched {
+            url: endpoint.url,
+            token: Some(endpoint.token),
+            end: async move {
+                thermocline_sim::ended(&watched, &clock).await;
+                "it does not answer any more".to_owned()
+            }
+            .boxed(),
+        })
+    }
+}

@@ -1,0 +1,81 @@
+use thermocline_simulate::{AssumptionsReport, PolicyReport, Report};
+
+use crate::output::{dollars, or_nothing, table};
+
+const HEADER: [&str; 10] = [
+    "POLICY",
+    "COST $",
+    "÷ OPTIMUM",
+    "COLD STARTS",
+    "WAIT P50",
+    "P95",
+    "P99",
+    "TRANSITIONS",
+    "POD HOURS",
+    "POD UTILITY",
+];
+
+/// The result for people.
+pub(super) fn tell(report: &Report) -> String {
+    let mut out = format!(
+        "{} arrivals in {:.1} h.\n{}\n\n{}\n",
+        report.trace.arrivals,
+        report.trace.span_s / 3600.0,
+        assumptions(&report.assumptions),
+        table(&HEADER, report.policies.iter().map(row)),
+    );
+    out.push_str(&format!(
+        "\nThe optimum costs ${}: the best possible with hindsight, of the slot model, with one pod per deployment.\n",
+        dollars(report.optimum.cost_usd)
+    ));
+    for one in &report.deployments {
+        out.push_str(&format!(
+            "\n{} ({} arrivals, optimum ${})\n{}\n",
+            one.model,
+            one.trace.arrivals,
+            dollars(one.optimum.cost_usd),
+            table(&HEADER, one.policies.iter().map(row)),
+        ));
+    }
+    out
+}
+
+fn assumptions(a: &AssumptionsReport) -> String {
+    format!(
+        "Assumed: pod ${}/h, serverless ${}/s, waiting ${}/s; service {} s, or {} input tokens/s and {} s an output token; \
+cold start {} s ({} of it billed), boot {} s; idle {} s serverless, {} s pod; {} at a time; \
+window {} s, slot {} s; {} of pod starts fail, seed {}.",
+        a.usd_per_hour,
+        a.usd_per_second,
+        a.value_of_wait_usd_per_s,
+        a.service_time_s,
+        a.in_tokens_per_s,
+        a.s_per_out_token,
+        a.cold_start_s,
+        a.billed_cold_share,
+        a.boot_s,
+        a.serverless_idle_s,
+        a.pod_idle_s,
+        a.concurrency,
+        a.window_s,
+        a.slot_s,
+        a.pod_failure_share,
+        a.seed,
+    )
+}
+
+fn row(policy: &PolicyReport) -> Vec<String> {
+    let seconds = |s: f64| format!("{s:.1} s");
+    vec![
+        policy.policy.clone(),
+        dollars(policy.cost_usd),
+        or_nothing(policy.cost_over_optimum.map(|ratio| format!("{ratio:.3}"))),
+        policy.cold_starts.to_string(),
+        seconds(policy.wait_s.p50),
+        seconds(policy.wait_s.p95),
+        seconds(policy.wait_s.p99),
+        policy.transitions.to_string(),
+        format!("{:.2}", policy.pod_hours),
+        or_nothing(policy.pod_utility.map(|utility| format!("{utility:.1}"))),
+    ]
+}

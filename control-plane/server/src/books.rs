@@ -1,0 +1,138 @@
+//! What each deployment's traffic costs, would have cost on one tier alone, and
+//! what follows from that for its thresholds.
+//!
+//! Kept second by second in memory, added to the store each minute.
+
+mod keep;
+mod post;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use thermocline_policy::{
+    BreakEven, CostModel, Hindsight, Margins, Moment, NanoUsd, PolicyMode, Regret, SLOT,
+    ServerlessMeter, Settings, Shadow, Steering, Thresholds, Tier,
+};
+
+/// One deployment's books.
+#[derive(Debug)]
+pub(crate) struct Books(Mutex<Kept>);
+
+/// Whom something was paid to, and for which tier.
+pub(crate) type Payee = (Tier, String);
+
+/// An amount with the instance-time that it was paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Paid {
+    pub(crate) micros: i64,
+    pub(crate) cost: NanoUsd,
+}
+
+#[derive(Debug)]
+struct Kept {
+    steering: Steering,
+    /// The mode and thresholds that the steering was made for.
+    made_for: (PolicyMode, Thresholds),
+    shadow: Shadow,
+    /// From when both tiers had a price.
+    hindsight: Option<Hindsight>,
+    /// What it said at the last slot, dollars.
+    least: f64,
+    /// The endpoint as it was really used.
+    serverless: ServerlessMeter,
+    /// Until when everything is counted.
+    counted: Moment,
+    /// Where the slot that runs began.
+    slot: Moment,
+    arrivals: u64,
+    arrivals_in_slot: u64,
+    served_by_serverless: u64,
+    /// Since the books were begun, those of earlier processes included.
+    paid: BTreeMap<Payee, Paid>,
+    unposted: Unposted,
+}
+
+/// What is not written down yet, by the hour (since 1970).
+#[derive(Debug, Default)]
+struct Unposted {
+    paid: BTreeMap<(i64, Payee), Paid>,
+    what_if: BTreeMap<i64, WhatIf>,
+    /// By the slot (since 1970).
+    arrivals: BTreeMap<i64, i64>,
+}
+
+/// What the same arrivals would have cost otherwise.
+#[derive(Debug, Clone, Copy, Default)]
+struct WhatIf {
+    arrivals: i64,
+    serverless: NanoUsd,
+    pod: NanoUsd,
+    optimum: NanoUsd,
+}
+
+/// What is known of a deployment's prices and times, and what follows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Steer {
+    pub(crate) model: CostModel,
+    pub(crate) break_even: BreakEven,
+    pub(crate) regret: Regret,
+}
+
+impl Books {
+    /// Empty books at `now`.
+    pub(crate) fn new(settings: &Settings, now: Moment) -> Self {
+        let slot = SLOT.as_nanos() as u64;
+        Books(Mutex::new(Kept {
+            steering: steering(settings),
+            made_for: (settings.mode, settings.thresholds),
+            shadow: Shadow::default(),
+            hindsight: None,
+            least: 0.0,
+            serverless: ServerlessMeter::default(),
+            counted: now,
+            slot: Moment::from_nanos(now.nanos() / slot * slot),
+            arrivals: 0,
+            arrivals_in_slot: 0,
+            served_by_serverless: 0,
+            paid: BTreeMap::new(),
+            unposted: Unposted::default(),
+        }))
+    }
+
+    /// How long a pod may stay without work, at most `limit`.
+    pub(crate) fn pod_idle(&self, limit: Duration) -> Duration {
+        self.kept().steering.pod_idle(limit)
+    }
+
+    /// Everything paid so far, by tier and provider.
+    pub(crate) fn paid(&self) -> Vec<(Payee, Paid)> {
+        let kept = self.kept();
+        kept.paid.iter().map(|(to, paid)| (to.clone(), *paid)).collect()
+    }
+
+    /// What is known, and what follows.
+    pub(crate) fn steer(&self) -> Steer {
+        let kept = self.kept();
+        Steer {
+            model: *kept.steering.model(),
+            break_even: kept.steering.break_even(),
+            regret: *kept.steering.regret(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Paid {
+    fn add(&mut self, more: Paid) {
+        self.micros += more.micros;
+        self.cost.0 += more.cost.0;
+    }
+}
+
+fn steering(settings: &Settings) -> Steering {
+    Steering::new(settings.mode, Margins::default(), settings.thresholds)
+}

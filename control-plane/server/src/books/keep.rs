@@ -1,0 +1,228 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use thermocline_policy::{
+    CostModel, Hindsight, InstanceState, Moment, NanoUsd, PolicyMode, SLOT, SlotCost, Spec, Tier,
+    UsdPerSecond, Work,
+};
+use thermocline_table::{Deployment, Outcome, Tally};
+
+use super::{Kept, Paid, steering};
+use crate::control::ControlPlane;
+use crate::deployment::Controlled;
+
+const HOUR_MICROS: i64 = 3_600_000_000;
+/// Requests of one look that are metered one by one.
+const MOST_METERED: u64 = 4096;
+
+/// What one look at a deployment sees of it.
+struct Look<'d> {
+    live: &'d Deployment,
+    model: CostModel,
+    now: Moment,
+    /// Microseconds since 1970, UTC.
+    wall: i64,
+    serverless_provider: Option<String>,
+}
+
+impl ControlPlane {
+    /// Brings all books up to `now`, and puts the thresholds that follow in force.
+    pub(crate) fn keep_books(self: &Arc<Self>, now: Moment) {
+        let wall = self.clock.wall_micros();
+        for deployment in self.all() {
+            self.keep(&deployment, now, wall);
+        }
+    }
+
+    fn keep(self: &Arc<Self>, deployment: &Controlled, now: Moment, wall: i64) {
+        let live = &*deployment.live;
+        let config = live.config.load();
+        let mut kept = deployment.books.kept();
+        kept.follow(&config.settings);
+        if kept.slot + SLOT <= now || kept.steering.model().prices.serverless.is_none() {
+            let model = self.model_of(deployment, &config.spec, config.settings.value_of_wait);
+            kept.learn(model);
+        }
+        let look = Look {
+            live,
+            model: *kept.steering.model(),
+            now,
+            wall,
+            serverless_provider: config.spec.tiers.serverless.as_ref().map(|t| t.provider.clone()),
+        };
+        kept.count(&look);
+        for (payee, price, since) in paid_instances(deployment) {
+            let span = now.since(kept.counted.max(since));
+            kept.pay(&look, payee, price.over(span), span);
+        }
+        kept.counted = now;
+        while kept.slot + SLOT <= now {
+            kept.end_slot(&look);
+        }
+        kept.put_in_force(live);
+    }
+
+    /// Prices as they are known, times as they were measured.
+    fn model_of(self: &Arc<Self>, deployment: &Controlled, spec: &Spec, wait: UsdPerSecond) -> CostModel {
+        let mut prices = self.prices(spec, wait);
+        let real = paid_instances(deployment).next().map(|(_, price, _)| price);
+        prices.pod = real.or(prices.pod);
+        CostModel {
+            prices,
+            work: work_of(&deployment.live.tally, spec),
+        }
+    }
+}
+
+/// What times the formulas use: measured, the priors where nothing was.
+fn work_of(tally: &Tally, spec: &Spec) -> Work {
+    let prior = Work::default();
+    let concurrency = &spec.concurrency;
+    let places = concurrency.limit_per_instance().or(concurrency.max_concurrency);
+    let idle = spec.idle_timeout(Tier::Serverless);
+    let (mut sum, mut count) = (Duration::ZERO, 0);
+    for (_, sketch) in tally.service.iter() {
+        let measured = sketch.measured();
+        sum += measured.mean * u32::try_from(measured.count).unwrap_or(u32::MAX);
+        count += measured.count;
+    }
+    let mean = Duration::from_secs_f64(sum.as_secs_f64() / count.max(1) as f64);
+    let [cold, boot] = [Tier::Serverless, Tier::Pod].map(|tier| tally.starts[tier].measured());
+    Work {
+        serverless_idle: idle.unwrap_or(prior.serverless_idle),
+        concurrency: places.unwrap_or(prior.concurrency),
+        ..prior
+    }
+    .with_service(mean, count)
+    .with_cold_start(cold.mean, cold.count)
+    .with_boot(boot.mean, boot.count)
+}
+
+/// The pods that are paid for, at what price, since when.
+fn paid_instances(
+    deployment: &Controlled,
+) -> impl Iterator<Item = (super::Payee, UsdPerSecond, Moment)> {
+    let instances = deployment.instances().into_iter();
+    instances.filter_map(|instance| {
+        let exists = !matches!(instance.state(), InstanceState::Intended | InstanceState::Gone);
+        let price = UsdPerSecond::hourly(instance.usd_per_hour()?.as_usd())?;
+        let payee = (instance.tier, instance.provider.name.clone());
+        (exists && instance.tier == Tier::Pod).then_some((payee, price, instance.since))
+    })
+}
+
+impl Kept {
+    /// Another mode, or other numbers, begin anew.
+    fn follow(&mut self, settings: &thermocline_policy::Settings) {
+        let made_for = (settings.mode, settings.thresholds);
+        if made_for != self.made_for {
+            let model = *self.steering.model();
+            self.steering = steering(settings);
+            self.steering.learn(&model);
+            self.made_for = made_for;
+        }
+    }
+
+    fn learn(&mut self, model: CostModel) {
+        let known = self.steering.model();
+        if model.prices != known.prices || model.work.is_news_to(&known.work) {
+            self.steering.learn(&model);
+        }
+    }
+
+    /// Requests that came, and those that serverless served, since the last look.
+    fn count(&mut self, look: &Look<'_>) {
+        let span = look.now.since(self.counted);
+        let total = look.live.arrivals();
+        let arrivals = total.checked_sub(self.arrivals).unwrap_or(total);
+        self.arrivals = total;
+        self.arrivals_in_slot += arrivals;
+        self.shadow.count(self.counted, span, arrivals, &look.model);
+        let served = served_by_serverless(&look.live.tally);
+        let more = served.saturating_sub(self.served_by_serverless);
+        self.served_by_serverless = served;
+        self.meter(look, span, more);
+    }
+
+    /// Worker time is not told by providers as it runs: it is metered.
+    fn meter(&mut self, look: &Look<'_>, span: Duration, requests: u64) {
+        let (work, Some(provider)) = (&look.model.work, &look.serverless_provider) else {
+            return;
+        };
+        let mut billed = Duration::ZERO;
+        let metered = requests.min(MOST_METERED);
+        for i in 0..metered {
+            let at = self.counted + span.mul_f64((i as f64 + 0.5) / metered as f64);
+            billed += self.serverless.take(at, work.service, work).billed;
+        }
+        if billed > Duration::ZERO {
+            let price = look.model.prices.serverless.unwrap_or_default();
+            let payee = (Tier::Serverless, provider.clone());
+            self.pay(look, payee, price.over(billed), billed);
+        }
+    }
+
+    fn pay(&mut self, look: &Look<'_>, payee: super::Payee, usd: f64, span: Duration) {
+        let paid = Paid {
+            micros: i64::try_from(span.as_micros()).unwrap_or(i64::MAX),
+            cost: NanoUsd::from_usd(usd),
+        };
+        let hour = look.wall.div_euclid(HOUR_MICROS);
+        let unposted = self.unposted.paid.entry((hour, payee.clone()));
+        unposted.or_default().add(paid);
+        self.paid.entry(payee).or_default().add(paid);
+    }
+
+    fn end_slot(&mut self, look: &Look<'_>) {
+        let ended = look.now.since(self.slot + SLOT).as_micros() as i64;
+        let begun = look.wall - ended - SLOT.as_micros() as i64;
+        self.slot = self.slot + SLOT;
+        let cost = self.shadow.end_slot(&look.model);
+        self.steering.end_slot(cost, look.live.current());
+        let arrivals = std::mem::take(&mut self.arrivals_in_slot) as i64;
+        if arrivals > 0 {
+            let slot = begun.div_euclid(SLOT.as_micros() as i64);
+            *self.unposted.arrivals.entry(slot).or_default() += arrivals;
+        }
+        let prices = &look.model.prices;
+        if prices.serverless.is_some() && prices.pod.is_some() {
+            self.what_if(look, cost, begun.div_euclid(HOUR_MICROS), arrivals);
+        }
+    }
+
+    fn what_if(&mut self, look: &Look<'_>, cost: SlotCost, hour: i64, arrivals: i64) {
+        let begin = || Hindsight::new(&look.model, SLOT);
+        let hindsight = self.hindsight.get_or_insert_with(begin);
+        hindsight.advance(cost, &look.model);
+        let least = hindsight.least();
+        let sum = self.unposted.what_if.entry(hour).or_default();
+        sum.arrivals += arrivals;
+        sum.serverless.0 += NanoUsd::from_usd(cost.serverless).0;
+        sum.pod.0 += NanoUsd::from_usd(cost.pod).0;
+        sum.optimum.0 += NanoUsd::from_usd((least - self.least).max(0.0)).0;
+        self.least = least;
+    }
+
+    fn put_in_force(&self, live: &Deployment) {
+        let thresholds = *self.steering.thresholds();
+        let steered = self.steering.mode() != PolicyMode::Thresholds;
+        if steered && live.thresholds() != thresholds {
+            live.steer(thresholds);
+        }
+    }
+}
+
+/// Requests that a serverless worker had in hand, ended ones.
+fn served_by_serverless(tally: &Tally) -> u64 {
+    let reached = [
+        Outcome::Ok,
+        Outcome::BackendError,
+        Outcome::BackendBroke,
+        Outcome::UpstreamAborted,
+    ];
+    let requests = tally.requests();
+    requests
+        .filter(|(tier, _, outcome, _)| *tier == Tier::Serverless && reached.contains(outcome))
+        .map(|(.., n)| n)
+        .sum()
+}

@@ -1,0 +1,252 @@
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, Row, SqliteConnection};
+use thermocline_policy::{NanoUsd, Tier};
+
+use crate::row::tier;
+use crate::{Result, Store};
+
+/// What one tier of a deployment cost within one hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Hours since 1970, UTC.
+    pub hour: i64,
+    /// The deployment.
+    pub deployment: String,
+    /// How it was paid for.
+    pub tier: Tier,
+    /// Who was paid, by its name in the configuration.
+    pub provider: String,
+    /// Instances or workers times how long they were paid for, microseconds.
+    pub micros: i64,
+    /// What that cost.
+    pub cost: NanoUsd,
+}
+
+/// What the same arrivals would have cost otherwise, within one hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhatIfEntry {
+    /// Hours since 1970, UTC.
+    pub hour: i64,
+    /// The deployment.
+    pub deployment: String,
+    /// Requests.
+    pub arrivals: i64,
+    /// On serverless alone.
+    pub serverless: NanoUsd,
+    /// On a pod alone.
+    pub pod: NanoUsd,
+    /// At best, with hindsight.
+    pub optimum: NanoUsd,
+}
+
+/// Requests within one slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotArrivals {
+    /// Slots of ten seconds since 1970, UTC.
+    pub slot: i64,
+    /// The deployment.
+    pub deployment: String,
+    /// How many, above 0.
+    pub arrivals: i64,
+}
+
+/// What is added to the books at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Postings {
+    /// What was paid.
+    pub ledger: Vec<LedgerEntry>,
+    /// What would have been.
+    pub what_if: Vec<WhatIfEntry>,
+    /// What came.
+    pub arrivals: Vec<SlotArrivals>,
+}
+
+impl Postings {
+    /// Adds what `others` holds.
+    pub fn append(&mut self, mut others: Postings) {
+        self.ledger.append(&mut others.ledger);
+        self.what_if.append(&mut others.what_if);
+        self.arrivals.append(&mut others.arrivals);
+    }
+}
+
+/// Every call below can fail with
+/// [`StoreError::Unavailable`](crate::StoreError::Unavailable) and
+/// [`StoreError::Corrupt`](crate::StoreError::Corrupt) alone.
+impl Store {
+    /// Adds amounts to those that are there, all or none, and drops arrivals of
+    /// slots before `oldest_slot`.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn post(&self, postings: &Postings, oldest_slot: i64) -> Result<()> {
+        let mut tx = self.begin().await?;
+        for entry in &postings.ledger {
+            add_paid(&mut tx, entry).await?;
+        }
+        for entry in &postings.what_if {
+            add_what_if(&mut tx, entry).await?;
+        }
+        for entry in &postings.arrivals {
+            add_arrivals(&mut tx, entry).await?;
+        }
+        sqlx::query("delete from arrivals where slot < ?")
+            .bind(oldest_slot)
+            .execute(&mut *tx)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// What was paid from hour `from` to hour `to`, that one excluded.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn ledger(&self, from: i64, to: i64) -> Result<Vec<LedgerEntry>> {
+        let rows = sqlx::query_as("select * from ledger where hour >= ? and hour < ?");
+        Ok(rows.bind(from).bind(to).fetch_all(&self.readers).await?)
+    }
+
+    /// What would have been paid from hour `from` to hour `to`, that one excluded.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn what_if(&self, from: i64, to: i64) -> Result<Vec<WhatIfEntry>> {
+        let rows = sqlx::query_as("select * from what_if where hour >= ? and hour < ?");
+        Ok(rows.bind(from).bind(to).fetch_all(&self.readers).await?)
+    }
+
+    /// What came from slot `from` on, in order.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn arrivals(&self, from: i64) -> Result<Vec<SlotArrivals>> {
+        let rows = sqlx::query_as("select * from arrivals where slot >= ? order by slot");
+        Ok(rows.bind(from).fetch_all(&self.readers).await?)
+    }
+
+    /// Everything ever paid, summed over the hours.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn paid(&self) -> Result<Vec<LedgerEntry>> {
+        let rows = sqlx::query_as(
+            "select 0 as hour, deployment, tier, provider, sum(micros) as micros,
+             sum(nano_usd) as nano_usd from ledger group by deployment, tier, provider",
+        );
+        Ok(rows.fetch_all(&self.readers).await?)
+    }
+
+    /// What `deployment` (`None`: all of them) has cost since hour `from`.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn spent(&self, deployment: Option<&str>, from: i64) -> Result<NanoUsd> {
+        let mut reader = self.readers.acquire().await?;
+        spent(&mut reader, deployment, from).await
+    }
+}
+
+/// The same within a transaction, so that what is intended there can be held
+/// against what was spent.
+pub(crate) async fn spent(
+    conn: &mut SqliteConnection,
+    deployment: Option<&str>,
+    from: i64,
+) -> Result<NanoUsd> {
+    let sum = match deployment {
+        Some(name) => sqlx::query_scalar(
+            "select coalesce(sum(nano_usd), 0) from ledger where deployment = ? and hour >= ?",
+        )
+        .bind(name),
+        None => sqlx::query_scalar("select coalesce(sum(nano_usd), 0) from ledger where hour >= ?"),
+    };
+    Ok(NanoUsd(sum.bind(from).fetch_one(conn).await?))
+}
+
+async fn add_paid(conn: &mut SqliteConnection, entry: &LedgerEntry) -> Result<()> {
+    sqlx::query(
+        "insert into ledger (hour, deployment, tier, provider, micros, nano_usd)
+         values (?, ?, ?, ?, ?, ?)
+         on conflict do update set micros = micros + excluded.micros,
+             nano_usd = nano_usd + excluded.nano_usd",
+    )
+    .bind(entry.hour)
+    .bind(&entry.deployment)
+    .bind(entry.tier.as_str())
+    .bind(&entry.provider)
+    .bind(entry.micros)
+    .bind(entry.cost.0)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn add_what_if(conn: &mut SqliteConnection, entry: &WhatIfEntry) -> Result<()> {
+    sqlx::query(
+        "insert into what_if (hour, deployment, arrivals, serverless_nano_usd, pod_nano_usd,
+             optimum_nano_usd) values (?, ?, ?, ?, ?, ?)
+         on conflict do update set arrivals = arrivals + excluded.arrivals,
+             serverless_nano_usd = serverless_nano_usd + excluded.serverless_nano_usd,
+             pod_nano_usd = pod_nano_usd + excluded.pod_nano_usd,
+             optimum_nano_usd = optimum_nano_usd + excluded.optimum_nano_usd",
+    )
+    .bind(entry.hour)
+    .bind(&entry.deployment)
+    .bind(entry.arrivals)
+    .bind(entry.serverless.0)
+    .bind(entry.pod.0)
+    .bind(entry.optimum.0)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn add_arrivals(conn: &mut SqliteConnection, entry: &SlotArrivals) -> Result<()> {
+    sqlx::query(
+        "insert into arrivals (slot, deployment, arrivals) values (?, ?, ?)
+         on conflict do update set arrivals = arrivals + excluded.arrivals",
+    )
+    .bind(entry.slot)
+    .bind(&entry.deployment)
+    .bind(entry.arrivals)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+impl FromRow<'_, SqliteRow> for LedgerEntry {
+    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+        Ok(LedgerEntry {
+            hour: row.try_get("hour")?,
+            deployment: row.try_get("deployment")?,
+            tier: tier(row, "tier")?,
+            provider: row.try_get("provider")?,
+            micros: row.try_get("micros")?,
+            cost: NanoUsd(row.try_get("nano_usd")?),
+        })
+    }
+}
+
+impl FromRow<'_, SqliteRow> for WhatIfEntry {
+    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+        let money = |column| row.try_get(column).map(NanoUsd);
+        Ok(WhatIfEntry {
+            hour: row.try_get("hour")?,
+            deployment: row.try_get("deployment")?,
+            arrivals: row.try_get("arrivals")?,
+            serverless: money("serverless_nano_usd")?,
+            pod: money("pod_nano_usd")?,
+            optimum: money("optimum_nano_usd")?,
+        })
+    }
+}
+
+impl FromRow<'_, SqliteRow> for SlotArrivals {
+    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+        Ok(SlotArrivals {
+            slot: row.try_get("slot")?,
+            deployment: row.try_get("deployment")?,
+            arrivals: row.try_get("arrivals")?,
+        })
+    }
+}
