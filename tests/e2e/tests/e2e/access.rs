@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use thermocline_server::{Route, routes};
+use thermocline_support::client::RawClient;
 
 use crate::scene::{Scene, bearer, ok};
 
@@ -24,7 +25,8 @@ async fn call(scene: &Scene, route: &Route, token: Option<&str>) -> (u16, Value)
     }
     let response = request.send().await.unwrap();
     let status = response.status().as_u16();
-    let stream = response.headers()["content-type"] == "text/event-stream";
+    let kind = response.headers().get("content-type");
+    let stream = kind.is_some_and(|kind| kind == "text/event-stream");
     let body = if stream {
         String::new()
     } else {
@@ -121,7 +123,12 @@ async fn mistakes_in_a_path_or_query_are_problem_documents() {
     for path in [
         "/deployments?limit=many",
         "/deployments/%ff",
+        "/deployments?limit=0",
+        "/deployments?limit=1001",
+        "/deployments/m/decisions?limit=-1",
+        "/deployments/m/decisions?cursor=x",
         "/providers/toy/offers?tier=moon",
+        "/providers/toy/offers?gpus=two",
     ] {
         let (status, body) = scene.admin(Method::GET, path).await;
         assert_eq!(
@@ -129,9 +136,36 @@ async fn mistakes_in_a_path_or_query_are_problem_documents() {
             (400, &json!(400)),
             "{path}: {body}"
         );
+        let detail = body["detail"].as_str().unwrap();
+        if let Some((_, query)) = path.split_once('?') {
+            let (name, _) = query.split_once('=').unwrap();
+            let told = format!("{name}: must be ");
+            assert!(detail.starts_with(&told), "{path}: {detail}");
+        }
+        for word in ["deserialize", "invalid digit", "variant"] {
+            assert!(!detail.contains(word), "{path}: {detail}");
+        }
     }
     let (status, body) = scene.admin(Method::GET, "/nothing").await;
     assert_eq!((status, &body["code"]), (404, &json!("not_found")));
     let (status, body) = scene.admin(Method::DELETE, "/deployments").await;
     assert_eq!((status, &body["code"]), (405, &json!("method_not_allowed")));
+}
+
+/// The API's page needs no token, loads nothing, and runs nothing.
+#[tokio::test]
+async fn the_docs_are_a_page_that_stands_by_itself() {
+    let scene = Scene::new(ok()).await;
+    let address = scene.system.admin.address;
+    let mut client = RawClient::connect(address).await.unwrap();
+    let page = client.request("GET", "/docs").send().await.unwrap();
+    assert_eq!(page.status, 200);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert!(page.text().contains("PATCH /api/v1/deployments/{name}"));
 }

@@ -1,8 +1,9 @@
 //! Request bodies: expectations, limits and sizes.
 
 use serde_json::json;
-use thermocline_support::backend::{Reading, Reply};
+use thermocline_support::backend::{Reading, Reply, Seen};
 use thermocline_support::client::{Response, pattern_sha256};
+use thermocline_support::http1::sha256_hex;
 use thermocline_support::provider::Boot;
 
 use crate::dedicated::Dedicated;
@@ -53,7 +54,7 @@ async fn b19_an_expectation_is_met_when_the_backend_is_ready() {
         assert_eq!(seen.count("/x"), 1, "delivered once");
         let record = seen.to("/x").next().unwrap();
         assert_eq!(record.body_bytes, 3 * MIB);
-        let expected = thermocline_support::http1::sha256_hex([vec![7; 3 * MIB as usize].into()]);
+        let expected = sha256_hex([vec![7; 3 * MIB as usize].into()]);
         assert_eq!(record.body_sha256, Some(expected));
         assert!(
             record.header("expect").is_none(),
@@ -156,7 +157,7 @@ async fn b21_an_upload_is_passed_on_as_it_comes() {
     for sent in 1..=10 {
         sender.send_chunk([b'x'; 1000]).await.unwrap();
         let so_far = 1000 * sent;
-        let arrived = move |seen: &thermocline_support::backend::Seen| {
+        let arrived = move |seen: &Seen| {
             seen.requests
                 .first()
                 .is_some_and(|r| r.body_bytes == so_far)
@@ -165,6 +166,77 @@ async fn b21_an_upload_is_passed_on_as_it_comes() {
     }
     sender.finish_chunks().await.unwrap();
     assert_eq!(receiver.read_head().await.unwrap().status, 200);
+}
+
+/// A sixteenth of the body has been sent when the backend has its first byte,
+/// whatever names the deployment and however the body is framed.
+#[tokio::test]
+async fn b21_the_first_byte_arrives_before_a_tenth_was_sent() {
+    let m = Dedicated::new(Reply::ok("done").reading(Reading::First)).await;
+    let opening = br#"{"stream":false,"model":"m","input":""#;
+    for (target, chunked) in [
+        ("/d/m/x", false),
+        ("/d/m/x", true),
+        ("/v1/x", false),
+        ("/v1/x", true),
+    ] {
+        let before = m.backend.seen().requests.len();
+        let mut body = vec![b'x'; 16 * MIB as usize - 2];
+        body[..opening.len()].copy_from_slice(opening);
+        body.extend_from_slice(b"\"}");
+        let mut client = m.client().await;
+        let request = client.request("POST", target);
+        let request = request.header("content-type", "application/json");
+        let request = match chunked {
+            true => request.header("transfer-encoding", "chunked"),
+            false => request.header("content-length", body.len().to_string()),
+        };
+        request.send_head().await.unwrap();
+        let (sender, receiver) = client.halves();
+        for (turn, piece) in body.chunks(MIB as usize).enumerate() {
+            match chunked {
+                true => sender.send_chunk(piece).await.unwrap(),
+                false => sender.send_raw(piece).await.unwrap(),
+            }
+            if turn == 0 {
+                let began = move |seen: &Seen| {
+                    let record = seen.requests.get(before);
+                    record.is_some_and(|r| r.body_bytes > 0)
+                };
+                m.backend.wait_for(began).await;
+            }
+        }
+        if chunked {
+            sender.finish_chunks().await.unwrap();
+        }
+        assert_eq!(receiver.read_head().await.unwrap().status, 200, "{target}");
+        let expected = sha256_hex([body.into()]);
+        assert_eq!(
+            m.backend.seen().requests[before].body_sha256,
+            Some(expected)
+        );
+    }
+}
+
+/// The body of a request that names its model may have 16 MiB, declared or not.
+#[tokio::test]
+async fn a_body_that_names_its_model_has_a_limit() {
+    let m = Dedicated::new(Reply::ok("done").reading(Reading::First)).await;
+    let mut body = vec![b' '; 17 * MIB as usize];
+    let opening = br#"{"model":"m"}"#;
+    body[..opening.len()].copy_from_slice(opening);
+    for chunked in [false, true] {
+        let mut client = m.client().await;
+        let request = client.request("POST", "/v1/x");
+        let request = request.header("content-type", "application/json");
+        let request = match chunked {
+            true => request.chunks(body.chunks(MIB as usize).map(<[u8]>::to_vec)),
+            false => request.body(body.clone()),
+        };
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status, 413, "chunked: {chunked}");
+    }
+    m.rests().await;
 }
 
 /// While it is cold, no more than the cap is taken off a client.

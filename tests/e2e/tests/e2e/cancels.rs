@@ -1,9 +1,10 @@
 //! Clients that leave: the backend is told, and every place is given back.
 
+use reqwest::Method;
 use serde_json::json;
 use thermocline_support::backend::{FakeBackend, Gate, Latch, Reading, Reply, Script};
 use thermocline_support::client::RawClient;
-use thermocline_support::provider::{Boot, FakeProvider, Truth};
+use thermocline_support::provider::{Boot, Call, FakeProvider, Truth};
 use thermocline_support::system::{Setup, System};
 
 use crate::dedicated::{Dedicated, exclusive};
@@ -145,6 +146,7 @@ async fn b16_cancels_that_race_with_the_start_leak_nothing() {
     }
     assert_eq!(m.get("/d/m/x").await.status, 200);
     m.rests().await;
+    assert_eq!(m.backend.seen().most_in_flight, 1);
 }
 
 /// Whatever a client is waiting for when it leaves, its place comes back.
@@ -286,10 +288,11 @@ async fn whose(backends: &[FakeBackend], path: &str) -> String {
     }
 }
 
-/// A person replaces a backend under its request, which breaks.
+/// A person replaces a backend under its request, which ends whole.
 #[tokio::test]
 async fn b30_a_backend_that_is_replaced_leaves_no_count_behind() {
-    let late = Reply::ok("late").held_until(&Latch::new());
+    let latch = Latch::new();
+    let late = Reply::ok("late").held_until(&latch);
     let script = Script::always(Reply::ok("hi")).on("/late", late);
     let (system, cloud, backends) = two_pods(script).await;
     let mut client = system.client().await;
@@ -307,7 +310,12 @@ async fn b30_a_backend_that_is_replaced_leaves_no_count_behind() {
         .call(reqwest::Method::DELETE, &path, None)
         .await;
     assert!(status.is_success(), "{body}");
-    assert_eq!(client.read_head().await.unwrap().status, 502);
+    assert_eq!(body["state"], "draining");
+    cloud.wait_for(|truth| truth.created == 3).await;
+    assert_eq!(cloud.truth().count(Call::Delete), 0, "its work goes on");
+    latch.open();
+    assert_eq!(client.read_head().await.unwrap().status, 200);
+    assert_eq!(client.read_body().await.unwrap().bytes, "late");
     rest(&system).await;
     let replaced = |truth: &Truth| truth.created == 3 && truth.live.len() == 2;
     cloud.wait_for(replaced).await;
@@ -315,6 +323,29 @@ async fn b30_a_backend_that_is_replaced_leaves_no_count_behind() {
     let all = cloud.backends();
     let now: Vec<FakeBackend> = all.into_iter().filter(|b| b.url() != busy).collect();
     assert_eq!(evenly(&system, &now).await, 10);
+}
+
+/// Who does not want to wait for the work in hand asks a second time.
+#[tokio::test]
+async fn an_instance_that_drains_is_cut_when_it_is_deleted_again() {
+    let late = Reply::ok("late").held_until(&Latch::new());
+    let script = Script::always(Reply::ok("hi")).on("/late", late);
+    let (system, cloud, _) = two_pods(script).await;
+    let mut client = system.client().await;
+    client.request("GET", "/d/m/late").start().await.unwrap();
+    system.admin.wait_status("m", |s| s["in_flight"] == 1).await;
+    let (_, list) = system.admin.call(Method::GET, "/instances", None).await;
+    for instance in list["items"].as_array().unwrap() {
+        let path = format!("/instances/{}", instance["id"].as_str().unwrap());
+        for _ in 0..2 {
+            let (status, body) = system.admin.call(Method::DELETE, &path, None).await;
+            assert_eq!(status, 202, "{body}");
+        }
+    }
+    assert_eq!(client.read_head().await.unwrap().status, 502);
+    cloud
+        .wait_for(|truth| truth.created == 4 && truth.live.len() == 2)
+        .await;
 }
 
 #[tokio::test]

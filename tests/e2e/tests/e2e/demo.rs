@@ -73,6 +73,9 @@ async fn tiers_change_both_ways_and_nothing_is_left_when_it_is_ended() {
 
     let cloud = cloud(&setup);
     demo.terminate();
+    demo.out.wait_for("summary: ").await;
+    let header = demo.out.wait_for("TIER CHANGES").await;
+    assert!(header.starts_with("NAME"), "{header}");
     assert_eq!(demo.ended().await.code(), Some(0), "{}", demo.err.text());
     gone(cloud).await;
     assert_eq!(left(&setup), 0);
@@ -126,6 +129,8 @@ async fn a_port_in_use_is_named_and_nothing_is_left() {
         "{}",
         ran.err
     );
+    assert!(ran.err.contains("--admin-listen"), "{}", ran.err);
+    assert!(ran.err.contains("THERMOCLINE_ADMIN__LISTEN"), "{}", ran.err);
     assert_eq!(left(&setup), 0);
 }
 

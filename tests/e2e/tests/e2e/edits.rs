@@ -246,3 +246,30 @@ async fn the_decision_shows_every_input_and_why_not_the_others() {
     let (status, _) = scene.admin(Method::GET, "/deployments/n/decision").await;
     assert_eq!(status, 404);
 }
+
+/// A time that has passed would force nothing, and null says nothing.
+#[tokio::test]
+async fn forcing_until_a_time_that_is_no_future_one_is_refused() {
+    let scene = Scene::new(ok()).await;
+    scene.deploy(pod("60s"), json!({})).await;
+    // The scene's wall clock begins at 2027-01-15T08:00:00Z.
+    let forced = |until: Value| json!({ "tier": "pod", "until": until });
+    for until in [json!(null), json!("2027-01-15T07:59:59Z"), json!("soon")] {
+        let path = "/deployments/m/forced";
+        let (status, problem) = scene.write(Method::PUT, path, forced(until.clone())).await;
+        assert_eq!((status, fields(&problem)), (400, vec!["until"]), "{until}");
+    }
+    let patch = json!({ "forced": forced(json!("2020-01-01T00:00:00Z")) });
+    let (status, problem) = scene.write(Method::PATCH, "/deployments/m", patch).await;
+    assert_eq!((status, fields(&problem)), (400, vec!["forced.until"]));
+    let soon = forced(json!("2027-01-15T08:00:05Z"));
+    let (status, _) = scene
+        .write(Method::PUT, "/deployments/m/forced", soon)
+        .await;
+    assert_eq!(status, 200);
+    scene.step(crate::scene::secs(10)).await;
+    // What ran out while it was in force stands in nobody's way.
+    let patch = json!({ "port": 9000 });
+    let (status, problem) = scene.write(Method::PATCH, "/deployments/m", patch).await;
+    assert_eq!(status, 200, "{problem}");
+}

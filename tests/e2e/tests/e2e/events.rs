@@ -3,12 +3,18 @@
 use serde_json::{Value, json};
 use thermocline_support::backend::{Gate, Reply, Script};
 use thermocline_support::client::{Ended, RawClient, WebSocket};
+use thermocline_support::system::System;
 
 use crate::scene::{SECOND, Scene, bearer, ok, pod};
 
 /// A listener, its request sent and its head read.
 async fn listen(scene: &Scene, last: Option<&str>) -> RawClient {
-    let address = scene.system.admin.address;
+    listen_at(&scene.system, last).await
+}
+
+/// A listener at `system`.
+pub(crate) async fn listen_at(system: &System, last: Option<&str>) -> RawClient {
+    let address = system.admin.address;
     let mut client = RawClient::connect(address).await.unwrap();
     let mut request = client.request("GET", "/api/v1/events");
     request = request.header("authorization", bearer());

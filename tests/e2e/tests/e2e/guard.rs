@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use thermocline_support::backend::{Reply, Script};
-use thermocline_support::client::Ended;
+use thermocline_support::backend::{Gate, Reading, Reply, Script};
+use thermocline_support::client::{Ended, RawClient};
 use thermocline_support::system::{Setup, manual_clock};
 
 use crate::dedicated::Dedicated;
@@ -48,6 +48,96 @@ async fn malformed_heads_get_a_status_and_the_connection_closes() {
         assert_eq!(m.raw(head).await, (expected, true), "{head:?}");
     }
     assert!(m.backend.seen().requests.is_empty());
+}
+
+#[tokio::test]
+async fn every_refusal_of_a_head_says_what_is_wrong_and_has_an_id() {
+    let m = m().await;
+    let large = format!(
+        "GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n",
+        "x".repeat(70_000)
+    );
+    let long = format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", "p".repeat(9_000));
+    for (head, status, code) in [
+        ("nonsense\r\n\r\n", 400, "bad_request"),
+        (
+            "GET / HTTP/1.1\r\nhost: a\r\nname : 1\r\n\r\n",
+            400,
+            "bad_request",
+        ),
+        (
+            "GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n",
+            400,
+            "bad_host",
+        ),
+        (&large, 431, "head_too_large"),
+        (&long, 414, "uri_too_long"),
+    ] {
+        for plane in [m.system.request, m.system.admin.address] {
+            let admin = plane == m.system.admin.address;
+            if admin && matches!(code, "bad_host" | "uri_too_long") {
+                continue; // that plane is found by its address alone
+            }
+            // Also on a connection that has answered something before.
+            for before in [false, true] {
+                let mut client = RawClient::connect(plane).await.unwrap();
+                if before {
+                    client.request("GET", "/healthz").send().await.unwrap();
+                }
+                client.send_raw(head).await.unwrap();
+                let answer = client.read_head().await.unwrap();
+                let body = client.read_body().await.unwrap().bytes;
+                assert_eq!(answer.status, status, "{head:?}");
+                assert!(answer.headers.lists("connection", "close"));
+                let kind = answer.headers.get("content-type");
+                assert_eq!(kind, Some("application/problem+json"));
+                let problem: serde_json::Value = serde_json::from_slice(&body).unwrap();
+                assert_eq!(problem["code"], code, "{head:?}");
+                let id = answer.headers.get("x-request-id");
+                assert!(
+                    id.is_some_and(|id| problem["request_id"] == id),
+                    "{problem}"
+                );
+                assert!(client.read_head().await.is_err(), "it is closed");
+            }
+        }
+    }
+}
+
+/// What looks like such an answer and is a backend's passes as it is.
+#[tokio::test]
+async fn a_body_that_looks_like_a_refusal_is_a_body() {
+    let lookalike = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+    let gate = Gate::new();
+    let m = Dedicated::new(Reply::new(200).gated(&gate)).await;
+    let mut client = m.client().await;
+    let request = "GET /d/m/x HTTP/1.0\r\nhost: a\r\n\r\n";
+    client.send_raw(request).await.unwrap();
+    gate.write("first");
+    assert_eq!(client.read_head().await.unwrap().status, 200);
+    assert_eq!(client.read_chunk().await.unwrap().unwrap().bytes, "first");
+    gate.write(lookalike);
+    gate.finish();
+    assert_eq!(client.read_body().await.unwrap().bytes, lookalike);
+}
+
+/// The framing of a body shows only when it comes: that is the client's fault,
+/// also while the deployment is cold, and no sign that it left.
+#[tokio::test]
+async fn a_body_whose_chunks_are_malformed_is_400() {
+    let m = Dedicated::new(Reply::ok("done").reading(Reading::First)).await;
+    for chunks in ["zz\r\n", "1\r\n !\r\n", "-1\r\n\r\n", "1;\nx\r\n"] {
+        for target in ["/d/m/x", "/v1/x"] {
+            let head = format!(
+                "POST {target} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+                 transfer-encoding: chunked\r\n\r\n"
+            );
+            assert_eq!(m.raw(&(head + chunks)).await, (400, true), "{chunks:?}");
+        }
+    }
+    m.rests().await;
+    assert_eq!(m.outcomes("client_error").await, 4);
+    assert_eq!(m.outcomes("client_left").await, 0);
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ async fn b25_a_dead_process_ends_the_wait_and_a_correction_serves() {
     let response = scene.answered(SECOND / 2, request).await;
     assert_eq!(response.status, 503, "{}", response.text());
     assert!(
-        response.text().contains("exit code 1"),
+        response.text().contains("exited with code 1 "),
         "{}",
         response.text()
     );

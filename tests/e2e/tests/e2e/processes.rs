@@ -1,5 +1,6 @@
 //! What only a process of its own can show: signals, crashes, memory, files.
 
+mod adapters;
 mod crash;
 mod memory;
 mod no_daemon;

@@ -39,19 +39,43 @@ async fn refusal(kind: ProviderErrorKind) -> (u16, String, u64) {
 }
 
 #[tokio::test]
-async fn a_refused_create_is_a_503_with_its_reason() {
+async fn a_refused_create_is_a_503_that_says_what_a_client_can_do() {
     use ProviderErrorKind as Kind;
-    for kind in [
-        Kind::NoCapacity,
-        Kind::Auth,
-        Kind::Invalid,
-        Kind::Quota,
-        Kind::PortConflict,
+    for (kind, told) in [
+        (Kind::NoCapacity, "no_capacity"),
+        (Kind::Quota, "no_capacity"),
+        (Kind::Auth, "start_failed"),
+        (Kind::Invalid, "start_failed"),
+        (Kind::PortConflict, "port_conflict"),
     ] {
         let (status, code, retry) = refusal(kind).await;
-        assert_eq!((status, code.as_str()), (503, kind.code()));
+        assert_eq!((status, code.as_str()), (503, told), "{kind:?}");
         assert!((1..=120).contains(&retry), "{code}: {retry}");
     }
+}
+
+/// The client is told what it can do, the operator what the provider said.
+#[tokio::test]
+async fn what_a_provider_said_is_for_the_operator_alone() {
+    let scene = cold().await;
+    let refused = Fault::Refused(ProviderErrorKind::Invalid);
+    scene.cloud.fail_next(Call::Create, 1, refused);
+    let response = scene.get().await;
+    assert_eq!(response.status, 503);
+    for header in ["tier", "start", "reason"] {
+        let name = format!("x-thermocline-{header}");
+        assert!(response.header(&name).is_some(), "{name} is missing");
+    }
+    let told = response.text();
+    assert!(!told.contains("invalid") && !told.contains("toy"), "{told}");
+    let status = scene.status().await;
+    assert!(
+        status["reason"].as_str().unwrap().starts_with("invalid"),
+        "{status}"
+    );
+    scene.step(SECOND).await;
+    let events = crate::events::told(&scene).await;
+    assert!(events.contains("instance.failed"), "{events}");
 }
 
 #[tokio::test]
@@ -224,6 +248,7 @@ async fn foundling(scene: &Scene, owner: &str) {
         port: 8000,
         vram_mib: 0,
         gpus: 0,
+        gpu: Vec::new(),
         ready_path: String::new(),
         idle_timeout_s: 0,
         max_workers: 0,

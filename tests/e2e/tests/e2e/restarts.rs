@@ -106,3 +106,58 @@ async fn a_wall_clock_that_went_back_over_a_restart_changes_nothing() {
     );
     assert_eq!(scene.cloud.truth().created, 1);
 }
+
+/// Nothing can be done about it, and it may cost money: it is shown.
+#[tokio::test]
+async fn an_instance_whose_provider_is_not_configured_is_shown_and_never_forgotten() {
+    let scene = Scene::new(ok()).await;
+    scene.deploy(pod("10m"), json!({})).await;
+    assert_eq!(scene.get().await.status, 200);
+    let mut setup = scene.system.crash();
+    let providers = std::mem::take(&mut setup.providers);
+    let system = setup.start().await;
+    let (_, list) = system.admin.call(Method::GET, "/instances", None).await;
+    let instance = &list["items"][0];
+    assert_eq!(
+        (&instance["provider"], &instance["state"]),
+        (&json!("toy"), &json!("unknown"))
+    );
+    let detail = instance["detail"].as_str().unwrap();
+    assert!(detail.contains("toy is no longer configured"), "{detail}");
+    let status = system.admin.status("m").await;
+    assert_eq!(status["instances"][0]["id"], instance["id"]);
+    assert!(
+        status["last_error"]
+            .as_str()
+            .unwrap()
+            .contains("no longer configured")
+    );
+    let path = format!("/instances/{}", instance["id"].as_str().unwrap());
+    let (status, problem) = system.admin.call(Method::DELETE, &path, None).await;
+    assert_eq!(
+        (status.as_u16(), &problem["code"]),
+        (409, &json!("no_provider"))
+    );
+    let deleted = system.admin.call(Method::DELETE, "/deployments/m", None);
+    assert_eq!(deleted.await.0, 202);
+    scene.time.advance(secs(60));
+    system.admin.wait_state("m", "deleting").await;
+    let (status, problem) = system
+        .admin
+        .call(Method::POST, "/deployments/m/wake", None)
+        .await;
+    assert_eq!(status, 409);
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("being torn down"), "{detail}");
+    let mut setup = system.crash();
+    setup.providers = providers;
+    let scene = Scene {
+        system: setup.start().await,
+        time: scene.time,
+        cloud: scene.cloud,
+    };
+    scene
+        .until(SECOND, async || scene.status().await.is_null())
+        .await;
+    assert!(scene.cloud.truth().live.is_empty());
+}

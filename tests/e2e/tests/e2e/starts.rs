@@ -1,9 +1,14 @@
 //! Cold starts: one for everybody, and nobody's in particular.
 
+use std::time::Duration;
+
+use reqwest::Method;
 use serde_json::json;
 use thermocline_support::backend::{Latch, Reply};
+use thermocline_support::client::RawClient;
 use thermocline_support::provider::{Boot, Call, FakeProvider};
 use thermocline_support::system::{Setup, System};
+use tokio::task::JoinHandle;
 
 use crate::scene::{SECOND, Scene, ok, pod, secs};
 
@@ -41,31 +46,66 @@ async fn all_answered(crowd: Vec<tokio::task::JoinHandle<bool>>) -> usize {
     answered
 }
 
-/// Ten rounds here instead of the case's hundred.
+/// A hundred rounds, each on a deployment of its own and over connections that
+/// every round uses again.
 #[tokio::test]
 async fn b03_many_first_requests_make_one_start() {
-    let clock = thermocline_clock::Clock::system();
-    for round in 0..10 {
-        let cloud = FakeProvider::new(&clock, |_| Reply::echo().into());
-        let ready = Latch::new();
-        cloud.set_boot(Boot::WhenOpen(ready.clone()));
-        let system = system(&cloud, 1000).await;
-        let mut all = crowd(&system, 50).await;
-        cloud.wait_for(|truth| truth.created == 1).await;
-        all.extend(crowd(&system, 50).await);
-        all.extend(crowd(&system, 1).await); // just before it is ready
-        ready.open();
-        all.extend(crowd(&system, 1).await); // and just after
-        assert_eq!(all_answered(all).await, 102, "round {round}");
-        let truth = cloud.truth();
-        assert_eq!((truth.created, truth.live.len()), (1, 1), "round {round}");
-        assert_eq!(
-            system.admin.status("m").await["instances"]
-                .as_array()
-                .unwrap()
-                .len(),
-            1
-        );
+    let scene = Scene::new(Reply::echo()).await;
+    scene.cloud.set_boot(Boot::After(secs(5)));
+    let mut idle = Vec::new();
+    for _ in 0..102 {
+        idle.push(scene.system.client().await);
+    }
+    for round in 0..100 {
+        let name = format!("m{round}");
+        let spec = json!({ "name": name, "image": "i:1", "tiers": pod("1h") });
+        scene.system.admin.deploy(spec).await;
+        let mut sent = Vec::new();
+        send_on(&mut idle, 50, &name, &mut sent);
+        let created = scene.cloud.wait_for(|truth| truth.created == round + 1);
+        created.await;
+        scene.step(SECOND).await;
+        send_on(&mut idle, 50, &name, &mut sent);
+        scene.step(secs(4) - FIVE_MILLIS).await;
+        send_on(&mut idle, 1, &name, &mut sent);
+        scene.step(2 * FIVE_MILLIS).await;
+        send_on(&mut idle, 1, &name, &mut sent);
+        scene
+            .until(SECOND / 4, async || {
+                sent.iter().all(JoinHandle::is_finished)
+            })
+            .await;
+        for answer in sent {
+            idle.push(answer.await.unwrap());
+        }
+        let status = scene.system.admin.status(&name).await;
+        assert_eq!(status["instances"].as_array().unwrap().len(), 1, "{status}");
+        assert_eq!(scene.cloud.truth().created, round + 1);
+        let path = format!("/deployments/{name}");
+        assert_eq!(scene.admin(Method::DELETE, &path).await.0, 202);
+    }
+    assert_eq!(scene.cloud.truth().created, 100);
+}
+
+const FIVE_MILLIS: Duration = Duration::from_millis(5);
+
+/// Sends `count` requests to `name`, each with a body of its own that must come
+/// back; the tasks end with their connections.
+fn send_on(
+    idle: &mut Vec<RawClient>,
+    count: usize,
+    name: &str,
+    sent: &mut Vec<JoinHandle<RawClient>>,
+) {
+    for mut client in idle.split_off(idle.len() - count) {
+        let body = format!("{name}: request {}", sent.len());
+        let target = format!("/d/{name}/x");
+        sent.push(tokio::spawn(async move {
+            let request = client.request("POST", &target).body(body.clone());
+            let response = request.send().await.unwrap();
+            assert_eq!((response.status, response.text()), (200, body));
+            client
+        }));
     }
 }
 

@@ -146,6 +146,47 @@ async fn b43_a_jumping_wall_clock_moves_nothing() {
     let rps = scene.status().await["rps"].as_f64().unwrap();
     assert!((rps / 1.5 - 1.0).abs() < 0.01, "{rps}");
     assert_eq!(scene.transitions().await, [""; 0]);
+    no_sample_is_negative(&scene).await;
+}
+
+/// What runs backwards only on the wall clock took no negative time.
+async fn no_sample_is_negative(scene: &Scene) {
+    let metrics = scene.system.admin.metrics().await;
+    let samples = metrics.lines().filter(|line| !line.starts_with('#'));
+    let mut durations = 0;
+    for line in samples {
+        let value: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(value >= 0.0, "{line}");
+        durations += usize::from(line.contains("_duration_seconds_sum"));
+    }
+    assert!(durations >= 3, "{metrics}");
+}
+
+/// Times are for people; the order is that of the sequence.
+#[tokio::test]
+async fn b43_what_is_written_down_keeps_its_order_when_the_wall_clock_goes_back() {
+    let scene = scene_with(two_and_one()).await;
+    for (turn, tier) in ["pod", "serverless", "pod", "serverless"]
+        .iter()
+        .enumerate()
+    {
+        assert_eq!(scene.system.admin.force("m", tier).await.0, 200);
+        scene.get().await;
+        scene.step(SECOND).await;
+        let wall = scene.time.wall();
+        let hour = secs(3600);
+        scene.time.set_wall(match turn % 2 {
+            0 => wall - hour,
+            _ => wall + hour,
+        });
+    }
+    let (_, page) = scene.admin(Method::GET, "/deployments/m/decisions").await;
+    let items = page["items"].as_array().unwrap();
+    assert!(items.len() >= 3, "{page}");
+    let ids: Vec<i64> = items.iter().map(|d| d["id"].as_i64().unwrap()).collect();
+    assert!(ids.is_sorted_by(|a, b| a > b), "newest first: {ids:?}");
+    let mut times = items.iter().map(|d| d["at"].as_str().unwrap());
+    assert!(times.all(|at| chrono::DateTime::parse_from_rfc3339(at).is_ok()));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use thermocline_provider::{Address, InstanceRequest, ProviderInstance, ProviderState};
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,7 @@ impl Instance {
         self.said.state = ProviderState::Ready;
         self.said.address = Some(Address {
             url,
-            headers: BTreeMap::new(),
+            ..Address::default()
         });
     }
 

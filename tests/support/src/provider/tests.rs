@@ -25,6 +25,7 @@ fn request() -> InstanceRequest {
         port: 8000,
         vram_mib: 0,
         gpus: 1,
+        gpu: Vec::new(),
         ready_path: "/ready".into(),
         idle_timeout_s: 0,
         max_workers: 0,

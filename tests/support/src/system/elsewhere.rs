@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use std::sync::Arc;
 
 use thermocline_provider::{
-    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
     ProviderError, ProviderInstance,
 };
 use tokio::runtime::Handle;
@@ -70,5 +70,9 @@ impl Provider for Elsewhere {
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
         let (provider, id) = (self.provider.clone(), id.to_owned());
         self.run(async move { provider.delete(&id).await }).await
+    }
+
+    fn reach(&self, address: &Address) -> Address {
+        self.provider.reach(address)
     }
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
-use thermocline_support::backend::{FakeBackend, Reading, Reply};
+use thermocline_support::backend::{FakeBackend, Reading, Record, Reply};
 use thermocline_support::client::{RawClient, pattern_sha256};
+use thermocline_support::http1::sha256_hex;
 use thermocline_support::process::{Server, Setup, raise_open_files};
 
 const PARKED: usize = 1000;
@@ -144,4 +146,41 @@ async fn b21_uploads_do_not_gather_while_the_deployment_is_cold() {
     let spec = json!({ "name": "m", "image": "i", "tiers": { "pod": { "provider": "toy" } } });
     server.admin.deploy(spec).await;
     eight_uploads(&server, "/d/m/up").await;
+}
+
+/// Bodies that are looked into for their model, as large as they may be.
+#[tokio::test]
+async fn b21_uploads_do_not_gather_where_the_body_names_the_model() {
+    let backend = FakeBackend::start(Reply::ok("").reading(Reading::First)).await;
+    let server = Setup::new().start().await;
+    let spec = json!({ "name": "m", "tiers": { "dedicated": { "url": backend.url() } } });
+    server.admin.deploy(spec).await;
+    let before = server.resident_bytes();
+    let mut body = br#"{"model":"m","input":""#.to_vec();
+    body.resize(16 * MIB as usize - 2, b'x');
+    body.extend_from_slice(b"\"}");
+    let body = Bytes::from(body);
+    let clients = join_all((0..8).map(|_| server.client())).await;
+    let uploads = clients
+        .into_iter()
+        .map(|client| named_by_model(client, body.clone()));
+    join_all(uploads).await;
+    let growth = server.peak_bytes().saturating_sub(before);
+    eprintln!(
+        "8 JSON bodies of 16 MiB: {} KiB more at the peak",
+        growth / KIB
+    );
+    assert!(growth < 64 * MIB, "{growth}");
+    let wanted = sha256_hex([body]);
+    let seen = backend.seen();
+    assert_eq!(seen.count("/v1/up"), 8);
+    let same = |record: &Record| record.body_sha256.as_ref() == Some(&wanted);
+    assert!(seen.to("/v1/up").all(same));
+}
+
+async fn named_by_model(mut client: RawClient, body: Bytes) {
+    let upload = client.request("POST", "/v1/up").body(body);
+    let upload = upload.header("content-type", "application/json");
+    let answer = upload.send().await.unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }

@@ -23,6 +23,40 @@ async fn a_store_is_free_again_after_a_crash() {
 }
 
 #[tokio::test]
+async fn what_is_no_database_is_called_that_and_left_as_it_is() {
+    let setup = Setup::new();
+    let file = setup.path("notes.db");
+    std::fs::write(&file, "not a database, but somebody's notes\n".repeat(100)).unwrap();
+    let url = format!("sqlite://{}", file.display());
+    let setup = setup.env("THERMOCLINE_STORE__URL", &url);
+    let ran = setup.serve_to_end().await;
+    assert_eq!(ran.code, 1);
+    let line = last(&ran.err);
+    assert!(
+        line.starts_with("error: store.url: it is no SQLite database, or it is damaged"),
+        "{line}"
+    );
+    let left = std::fs::read_to_string(&file).unwrap();
+    assert!(left.starts_with("not a database"));
+    use std::os::unix::fs::PermissionsExt as _;
+    let lock = std::fs::metadata(setup.path("notes.db.lock")).unwrap();
+    assert_eq!(lock.permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_backup_that_cannot_be_written_says_why() {
+    let server = Setup::new().start().await;
+    let ran = server.run(&["backup", "absent/copy.db"]).await;
+    assert_eq!(ran.code, 1);
+    let line = last(&ran.err);
+    assert!(
+        line.starts_with("error: the backup cannot be written: "),
+        "{line}"
+    );
+    assert!(line.contains("No such file or directory"), "{line}");
+}
+
+#[tokio::test]
 async fn a_port_in_use_is_named_with_its_key() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();

@@ -1,0 +1,163 @@
+//! Deployments on RunPod: serverless and pod take turns by rate, and nothing
+//! is left there that nobody wants.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use thermocline_fake_runpod::{FakeRunpod, Faults, Settings as FakeSettings};
+use thermocline_runpod::{Account, EndpointType, RunpodProvider, Settings};
+use thermocline_support::provider::FakeProvider;
+use thermocline_support::system::{Setup, manual_clock};
+
+use crate::scene::{SECOND, Scene, ok, secs};
+
+const KEY: &str = "sentinel-runpod-key";
+
+/// A system whose provider `runpod` is a fake account.
+struct Runpod {
+    scene: Scene,
+    fake: FakeRunpod,
+}
+
+impl Runpod {
+    async fn new(kind: EndpointType) -> Runpod {
+        let time = manual_clock();
+        let settings = FakeSettings {
+            provisioning: SECOND,
+            starting: SECOND,
+            listening: SECOND,
+            cold_start: SECOND,
+            service_time: Duration::ZERO,
+            ..FakeSettings::quick()
+        };
+        let fake = FakeRunpod::anywhere(KEY, time.clock(), settings)
+            .await
+            .unwrap();
+        let account = Account::new(KEY.to_owned(), &fake.urls.api, time.clock()).unwrap();
+        let settings = Settings {
+            job_url: fake.urls.jobs.clone(),
+            pod_url: fake.urls.pod.clone(),
+            endpoint_url: fake.urls.endpoint.clone(),
+            endpoint_type: kind,
+            ..Settings::default()
+        };
+        let provider = RunpodProvider::connect(Arc::new(account), settings)
+            .await
+            .unwrap();
+        let setup = Setup::new().on(&time).provider("runpod", provider);
+        let scene = Scene {
+            system: setup.start().await,
+            cloud: FakeProvider::new(&time.clock(), |_| ok().into()),
+            time,
+        };
+        Runpod { scene, fake }
+    }
+
+    async fn deploy(&self) {
+        let tiers = json!({
+            "serverless": { "provider": "runpod", "gpu": ["ADA_24"] },
+            "pod": { "provider": "runpod", "gpu": ["NVIDIA L4", "RTX 4090"], "idle_timeout": "10m" },
+        });
+        let more = json!({
+            "health": { "ready": { "path": "/ping" } },
+            "policy": { "window": "10s", "promote_rps": 2, "demote_rps": 1 },
+        });
+        self.scene.deploy(tiers, more).await;
+    }
+
+    fn truth(&self, what: &str) -> Vec<Value> {
+        self.fake.truth()[what].as_array().unwrap().clone()
+    }
+
+    /// One request, time passing until it is answered; the tier that served it.
+    async fn served(&self) -> String {
+        let request = self.scene.send("5m").await;
+        let response = self.scene.answered(SECOND / 10, request).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        response.header("x-thermocline-tier").unwrap().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn serverless_and_pod_take_turns_by_rate() {
+    let runpod = Runpod::new(EndpointType::LoadBalancer).await;
+    runpod.fake.set_faults(Faults {
+        no_stock: vec!["NVIDIA L4".into()],
+        ..Faults::default()
+    });
+    runpod.deploy().await;
+    assert_eq!(runpod.served().await, "serverless");
+    assert_eq!(runpod.truth("endpoints").len(), 1);
+    let three_a_second = async || {
+        runpod.served().await;
+        runpod.served().await;
+        runpod.served().await == "pod"
+    };
+    runpod.scene.until(SECOND, three_a_second).await;
+    assert_eq!(
+        runpod.truth("pods")[0]["gpu"]["id"],
+        "NVIDIA GeForce RTX 4090"
+    );
+    let seldom = async || runpod.served().await == "serverless";
+    runpod.scene.until(secs(4), seldom).await;
+    assert_eq!(
+        runpod.scene.transitions().await,
+        ["serverless→pod", "pod→serverless"]
+    );
+    runpod
+        .scene
+        .until(SECOND, async || runpod.truth("pods").is_empty())
+        .await;
+    assert_eq!(runpod.fake.truth()["pods_made"], 1);
+    let body = runpod
+        .scene
+        .admin(reqwest::Method::DELETE, "/deployments/m")
+        .await;
+    assert_eq!(body.0, 202);
+    runpod
+        .scene
+        .until(SECOND, async || runpod.truth("endpoints").is_empty())
+        .await;
+}
+
+#[tokio::test]
+async fn a_queue_endpoint_is_plain_http_to_the_router() {
+    let runpod = Runpod::new(EndpointType::Queue).await;
+    let tiers = json!({ "serverless": { "provider": "runpod", "queue_delay": "1s" } });
+    runpod
+        .scene
+        .deploy(tiers, json!({ "resources": { "gpus": 1 } }))
+        .await;
+    let mut client = runpod.scene.system.client().await;
+    let sent = tokio::spawn(async move {
+        let request = client
+            .request("POST", "/d/m/run")
+            .header("content-type", "application/json");
+        request.body(r#"{"prompt":"x"}"#).send().await.unwrap()
+    });
+    let response = runpod.scene.answered(SECOND / 10, sent).await;
+    assert_eq!(
+        (response.status, response.text()),
+        (200, r#"{"echo":{"prompt":"x"}}"#.to_owned())
+    );
+}
+
+/// The same store and account after a `kill -9`: no second endpoint, and the
+/// key is in no file of the first process.
+#[tokio::test]
+async fn a_crash_leaves_one_endpoint_that_serves_on() {
+    let mut runpod = Runpod::new(EndpointType::LoadBalancer).await;
+    runpod.deploy().await;
+    runpod.served().await;
+    runpod.scene = runpod.scene.crash(secs(5)).await;
+    assert_eq!(runpod.served().await, "serverless");
+    runpod.scene.pass(secs(60)).await;
+    assert_eq!(runpod.truth("endpoints").len(), 1);
+    let instances = runpod
+        .scene
+        .admin(reqwest::Method::GET, "/instances")
+        .await
+        .1;
+    assert!(!instances.to_string().contains(KEY));
+}

@@ -1,0 +1,1 @@
+//! Replays of made-up traffic; see `tests/`.

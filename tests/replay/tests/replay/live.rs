@@ -1,0 +1,222 @@
+//! The same arrivals through the gateway on a clock that the test moves: it must
+//! decide what the replay decides.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use thermocline_clock::ManualClock;
+use thermocline_policy::{Moment, Tier, UsdPerSecond};
+use thermocline_simulate::{Assumptions, Candidate, Generator, Run};
+use thermocline_support::backend::Reply;
+use thermocline_support::client::RawClient;
+use thermocline_support::provider::{Boot, FakeProvider};
+use thermocline_support::system::{Setup, System, manual_clock};
+
+use crate::{assumptions, at, seconds};
+
+const SECOND: Duration = Duration::from_secs(1);
+const SLOT: Duration = Duration::from_secs(10);
+/// How long the test waits in real time for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Traffic begins when prices are known.
+const LEAD_S: f64 = 40.0;
+/// A provider is asked once a second, so a start is noticed that much later.
+const NOTICED_S: f64 = 3.0;
+
+/// A change of tier: when (seconds), which tier, and by which rule.
+type Move = (f64, String, String);
+
+/// What the provider of the tests asks for, and what was measured of nothing.
+fn as_live(wait: f64) -> Assumptions {
+    let mut assumptions = assumptions(wait);
+    assumptions.model.prices.serverless = UsdPerSecond::of(0.000_6);
+    assumptions.model.prices.pod = UsdPerSecond::hourly(1.2);
+    assumptions
+}
+
+fn replayed(policy: Candidate, wait: f64, arrivals: &[Moment]) -> Vec<Move> {
+    let mut run = Run::new(policy, &as_live(wait));
+    for now in arrivals {
+        // Backends of the tests answer at once.
+        run.arrive(*now, Duration::ZERO);
+    }
+    let switches = run.switches().iter().skip(1);
+    switches
+        .map(|s| (seconds(s.at), s.to.to_string(), s.reason.to_string()))
+        .collect()
+}
+
+struct Live {
+    time: ManualClock,
+    cloud: FakeProvider,
+    system: System,
+}
+
+impl Live {
+    async fn start(mode: &str, wait: f64) -> Live {
+        let time = manual_clock();
+        let cloud = FakeProvider::new(&time.clock(), |_| Reply::ok("hello").into());
+        cloud.set_boot_of(Tier::Pod, Boot::After(Duration::from_secs(150)));
+        cloud.set_boot_of(Tier::Serverless, Boot::After(Duration::from_secs(30)));
+        let mut setup = Setup::new().on(&time).provider("toy", cloud.clone());
+        setup.defaults.value_of_wait = UsdPerSecond::of(wait).unwrap();
+        let system = setup.start().await;
+        system.admin.deploy(spec(mode)).await;
+        Live { time, cloud, system }
+    }
+
+    /// Time goes on to `to`: by seconds while a pod may change, else by slots,
+    /// with a look at the end of each second in which a request came.
+    async fn pass_to(&self, to: Moment, mut looks: Option<Moment>) {
+        while self.time.now() < to {
+            let now = self.time.now();
+            let pods = self.cloud.truth().live.len() > 1;
+            let step = if pods { SECOND } else { SLOT };
+            let mut next = next_multiple(now, step);
+            if let Some(look) = looks.filter(|look| *look > now) {
+                next = next.min(look);
+            } else {
+                looks = None;
+            }
+            self.time.advance(now.until(next.min(to)));
+            self.settle().await;
+        }
+    }
+
+    async fn settle(&self) {
+        let began = real_now();
+        loop {
+            let metrics = self.system.admin.metrics().await;
+            let age = sample(&metrics, "thermocline_tick_age_seconds");
+            if age < 1.0 && sample(&metrics, "thermocline_passes_pending") == 0.0 {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "the loops do not follow");
+            breathe().await;
+        }
+    }
+
+    /// The first request starts the endpoint and waits for it.
+    async fn first_request(&self) {
+        let mut client = self.system.client().await;
+        let answer = tokio::spawn(async move { get(&mut client).await });
+        while !answer.is_finished() {
+            self.pass_to(next_multiple(self.time.now(), SECOND), None).await;
+            breathe().await;
+        }
+        answer.await.unwrap();
+    }
+
+    async fn moves(&self) -> Vec<Move> {
+        let path = "/deployments/m/decisions?limit=500";
+        let (_, body) = self.system.admin.call(Method::GET, path, None).await;
+        let items = body["items"].as_array().unwrap().iter().rev();
+        items
+            .filter(|item| item["refused"] == false && !item["from"].is_null())
+            .map(|item| {
+                let text = |key: &str| item[key].as_str().unwrap().to_owned();
+                (since_start(&text("at")), text("to"), text("reason"))
+            })
+            .collect()
+    }
+}
+
+fn spec(mode: &str) -> Value {
+    json!({
+        "name": "m", "image": "i:1", "port": 80,
+        "tiers": {
+            "serverless": { "provider": "toy", "idle_timeout": "5s" },
+            "pod": { "provider": "toy", "idle_timeout": "10m" },
+        },
+        "policy": { "mode": mode, "promote_rps": 0.2, "demote_rps": 0.05 },
+        "concurrency": { "max_concurrency": 16 },
+    })
+}
+
+async fn get(client: &mut RawClient) {
+    let response = client.request("GET", "/d/m/x").send().await.unwrap();
+    assert_eq!(response.status, 200, "{}", response.text());
+}
+
+fn next_multiple(now: Moment, step: Duration) -> Moment {
+    let step = step.as_nanos() as u64;
+    Moment::from_nanos((now.nanos() / step + 1) * step)
+}
+
+/// Seconds since the clock's start at 2027-01-15T08:00:00Z.
+fn since_start(rfc3339: &str) -> f64 {
+    let time = rfc3339.split_once('T').unwrap().1.trim_end_matches('Z');
+    let parts: Vec<f64> = time.split(':').map(|part| part.parse().unwrap()).collect();
+    (parts[0] - 8.0) * 3600.0 + parts[1] * 60.0 + parts[2]
+}
+
+fn sample(metrics: &str, name: &str) -> f64 {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+    let value = line.and_then(|rest| rest.rsplit(' ').next()?.parse().ok());
+    value.unwrap_or(f64::NAN)
+}
+
+#[allow(clippy::disallowed_methods)] // bounds a wait in real time
+fn real_now() -> Instant {
+    Instant::now()
+}
+
+/// Sockets and threads of the system are real.
+#[allow(clippy::disallowed_methods)]
+async fn breathe() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// The arrivals of `traffic`, after a first one that finds everything cold.
+fn arrivals(traffic: &str) -> Vec<Moment> {
+    let generator: Generator = traffic.parse().unwrap();
+    let rest = generator.arrivals(5).map(|now| at(seconds(now) + LEAD_S + 60.0));
+    std::iter::once(at(LEAD_S)).chain(rest).collect()
+}
+
+async fn holds(mode: &str, wait: f64, traffic: &str) {
+    let arrivals = arrivals(traffic);
+    let live = Live::start(mode, wait).await;
+    live.pass_to(arrivals[0], None).await;
+    live.first_request().await;
+    let mut client = live.system.client().await;
+    let mut looks = None;
+    for now in &arrivals[1..] {
+        live.pass_to(*now, looks).await;
+        get(&mut client).await;
+        looks = Some(next_multiple(*now, SECOND));
+    }
+    let seen = live.moves().await;
+    let expected = replayed(mode.parse().unwrap(), wait, &arrivals);
+    assert!(!expected.is_empty(), "traffic that moves nothing shows nothing");
+    let shape = |moves: &[Move]| -> Vec<(String, String)> {
+        moves.iter().map(|(_, to, reason)| (to.clone(), reason.clone())).collect()
+    };
+    assert_eq!(shape(&seen), shape(&expected), "{seen:?}\n{expected:?}");
+    for (live, replayed) in seen.iter().zip(&expected) {
+        assert!((live.0 - replayed.0).abs() <= NOTICED_S, "{live:?} {replayed:?}");
+    }
+}
+
+const TRAFFIC: &str = "on_off:rps=0.15,hours=2";
+
+#[tokio::test]
+async fn thresholds_decide_live_what_they_decide_replayed() {
+    holds("thresholds", 0.0, TRAFFIC).await;
+}
+
+#[tokio::test]
+async fn break_even_decides_live_what_it_decides_replayed() {
+    holds("break_even", 0.0, TRAFFIC).await;
+}
+
+#[tokio::test]
+async fn regret_decides_live_what_it_decides_replayed() {
+    holds("regret", 0.0, TRAFFIC).await;
+}
+
+#[tokio::test]
+async fn priced_waiting_moves_both_alike() {
+    holds("regret", 0.005, TRAFFIC).await;
+}
