@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Sleep(Awaited),
     /// Print what has happened
     Events(Events),
+    /// Show what was paid, and what would have been
+    Cost(crate::cost::Cost),
     /// Replay arrivals through policies and compare what they would have cost
     Simulate(Box<crate::simulate::Simulate>),
     /// Look at the providers
@@ -272,7 +274,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| format!("{error}, as in 30s, 5m or 2h"))
 }
 
-fn some_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn some_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration.is_zero() {
         Err("must be above zero".to_owned())

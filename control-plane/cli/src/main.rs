@@ -2,6 +2,7 @@
 
 mod args;
 mod client;
+mod cost;
 mod demo;
 mod deploy;
 mod doctor;
@@ -65,7 +66,8 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Wake(args) => lifecycle::wake(&session()?, &args).await,
         Command::Sleep(args) => lifecycle::sleep(&session()?, &args).await,
         Command::Events(args) => events::run(&session()?, &args).await,
-        Command::Simulate(args) => simulate::run(format, &args),
+        Command::Cost(args) => cost::run(&session()?, &args).await,
+        Command::Simulate(args) => simulate::run(format, &args, session).await,
         Command::Provider(ProviderCommand::Ls) => provider::list(&session()?).await,
         Command::Provider(ProviderCommand::Offers(args)) => {
             provider::offers(&session()?, &args).await

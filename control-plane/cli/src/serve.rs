@@ -4,14 +4,17 @@ mod adapters;
 mod layers;
 mod planes;
 mod signals;
+mod variables;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use thermocline_policy::FieldErrors;
 use thermocline_server::Config;
 
 use crate::args::Serve;
 use crate::failure::Failure;
+use layers::Document;
 
 pub(crate) use adapters::sim_state_file;
 pub(crate) use planes::{Planes, start};
@@ -23,7 +26,9 @@ const DEFAULT_FILE: &str = "thermocline.toml";
 /// Runs the server until a signal ends it.
 pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
     log_to_stderr("info");
-    let config = read_config(args.config.as_deref())?;
+    let config = read(args.config.as_deref(), |document| {
+        variables::unset(document, |name| std::env::var_os(name).is_some())
+    })?;
     refuse_open_doors(&config, args.insecure)?;
     // Before anything is announced: a signal then finds us ready for it.
     let signals = Signals::listen()?;
@@ -34,19 +39,26 @@ pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
 
 /// Reads the configuration: defaults, then the file, then the environment.
 pub(crate) fn read_config(file: Option<&Path>) -> Result<Config, Failure> {
+    read(file, |_| Vec::new())
+}
+
+/// Reads the configuration; its mistakes, and what `more` finds, are told at once.
+fn read(file: Option<&Path>, more: impl Fn(&Document) -> Vec<String>) -> Result<Config, Failure> {
     let path = file.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_path_buf);
     let document = layers::read(&path, file.is_some(), std::env::vars())?.with_implied_providers();
-    Config::read(&document.value).map_err(|errors| {
-        let lines = errors.into_iter().map(|error| {
-            format!(
-                "{}: {}: {}",
-                document.origin(&error.field),
-                error.field,
-                error.message
-            )
-        });
-        Failure::usage(lines.collect())
-    })
+    let (config, errors) = match Config::read(&document.value) {
+        Ok(config) => (Some(config), FieldErrors::default()),
+        Err(errors) => (None, errors),
+    };
+    let mut lines: Vec<String> = errors
+        .into_iter()
+        .map(|error| format!("{}: {error}", document.origin(&error.field)))
+        .collect();
+    lines.extend(more(&document));
+    match config {
+        Some(config) if lines.is_empty() => Ok(config),
+        _ => Err(Failure::usage(lines)),
+    }
 }
 
 /// An open request plane beyond loopback is refused unless a proxy checks.

@@ -100,6 +100,46 @@ pub(crate) struct Decision {
     pub(crate) inputs: Inputs,
     #[serde(default)]
     pub(crate) alternatives: Vec<Alternative>,
+    /// Of the decision now alone.
+    pub(crate) costs: Option<Costs>,
+}
+
+/// What a decision means in money.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Costs {
+    pub(crate) break_even: BreakEven,
+    pub(crate) tiers: Vec<TierCost>,
+    pub(crate) regret: Option<Regret>,
+    pub(crate) objective: Option<Objective>,
+}
+
+/// Where both tiers cost the same.
+#[derive(Debug, Deserialize)]
+pub(crate) struct BreakEven {
+    pub(crate) rps: Option<f64>,
+    pub(crate) answer: String,
+}
+
+/// What a tier would cost at the rate of now.
+#[derive(Debug, Deserialize)]
+pub(crate) struct TierCost {
+    pub(crate) tier: Tier,
+    pub(crate) usd_per_hour: Option<f64>,
+    pub(crate) p95_s: f64,
+}
+
+/// What the other tier would have saved.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Regret {
+    pub(crate) saved_usd: f64,
+    pub(crate) switch_usd: f64,
+}
+
+/// The latency to be met.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Objective {
+    pub(crate) p95_s: f64,
+    pub(crate) steers: bool,
 }
 
 /// Who serves until the decided tier can.
@@ -126,8 +166,10 @@ pub(crate) struct Inputs {
     /// Arrivals per second.
     pub(crate) rps: f64,
     /// Promotes at this many arrivals or more.
+    #[serde(default, deserialize_with = "or_never")]
     pub(crate) promote_count: f64,
     /// Demotes below this many arrivals.
+    #[serde(default, deserialize_with = "or_never")]
     pub(crate) demote_count: f64,
     /// Whether a whole window has been seen.
     pub(crate) observed: bool,
@@ -149,6 +191,11 @@ impl Inputs {
         let has = |tier| self.tiers.is_empty() || self.tiers.contains(&tier);
         has(Tier::Serverless) && has(Tier::Pod) && !self.pod_pinned
     }
+}
+
+/// A threshold that no rate reaches is written as null.
+fn or_never<'de, D: serde::Deserializer<'de>>(value: D) -> Result<f64, D::Error> {
+    Option::<f64>::deserialize(value).map(|count| count.unwrap_or(f64::INFINITY))
 }
 
 /// An identifier, of no further meaning.

@@ -25,7 +25,7 @@ pub(crate) type Payee = (Tier, String);
 /// An amount with the instance-time that it was paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Paid {
-    pub(crate) micros: i64,
+    micros: i64,
     pub(crate) cost: NanoUsd,
 }
 
@@ -77,6 +77,8 @@ pub(crate) struct Steer {
     pub(crate) model: CostModel,
     pub(crate) break_even: BreakEven,
     pub(crate) regret: Regret,
+    /// Whether it is on pods for its objective, whatever they cost.
+    pub(crate) held_to_objective: bool,
 }
 
 impl Books {
@@ -108,7 +110,10 @@ impl Books {
     /// Everything paid so far, by tier and provider.
     pub(crate) fn paid(&self) -> Vec<(Payee, Paid)> {
         let kept = self.kept();
-        kept.paid.iter().map(|(to, paid)| (to.clone(), *paid)).collect()
+        kept.paid
+            .iter()
+            .map(|(to, paid)| (to.clone(), *paid))
+            .collect()
     }
 
     /// What is known, and what follows.
@@ -118,6 +123,7 @@ impl Books {
             model: *kept.steering.model(),
             break_even: kept.steering.break_even(),
             regret: *kept.steering.regret(),
+            held_to_objective: kept.steering.is_held_to_objective(),
         }
     }
 

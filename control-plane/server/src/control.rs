@@ -24,7 +24,7 @@ use crate::instance::Instance;
 use crate::memory::Memory;
 use crate::out_of_reach::OutOfReach;
 use crate::prices::Quotes;
-use crate::probe::Probe;
+use crate::probe::{Probe, Probing};
 use crate::provider::{DOCKER, Providers, Registered};
 use crate::series::STEP;
 
@@ -49,6 +49,8 @@ pub struct Parts {
     pub providers: Vec<(String, &'static str, Arc<dyn Provider>)>,
     /// Hints that something changed at a provider, by its name.
     pub hints: Vec<(String, BoxStream<'static, ()>)>,
+    /// How instances are asked whether they are ready and alive.
+    pub probe: Arc<dyn Probe>,
     /// Ends the loops and refuses new work.
     pub drain: CancellationToken,
 }
@@ -62,7 +64,7 @@ pub struct ControlPlane {
     pub(crate) providers: Providers,
     pub(crate) events: Events,
     pub(crate) memory: Memory,
-    pub(crate) probe: Probe,
+    pub(crate) probe: Probing,
     pub(crate) owner: String,
     pub(crate) drain: CancellationToken,
     /// One edit of deployments at a time.
@@ -110,7 +112,7 @@ impl ControlPlane {
         let control = Arc::new(ControlPlane {
             events: Events::start(parts.store.clone(), parts.clock.clone()),
             memory: Memory::new(parts.vram),
-            probe: Probe::new(),
+            probe: Probing(parts.probe),
             providers: providers.collect(),
             store: parts.store,
             table: parts.table,
@@ -323,6 +325,15 @@ impl ControlPlane {
         let now = self.clock.now();
         let index = self.index();
         index.values().filter(|i| i.is_worked_on(now)).count()
+    }
+
+    /// How many loops and tasks have something to do now that they have not
+    /// done: passes, drivers, sweeps, the tick itself.
+    pub fn under_way(&self) -> usize {
+        let now = self.clock.now();
+        let swept = self.providers.values().filter(|p| p.is_swept(now)).count();
+        let ticking = usize::from(self.tick_age() >= TICK);
+        self.passes_pending() + self.instances_worked_on() + swept + ticking
     }
 
     /// Time since the loops last ticked.

@@ -18,43 +18,72 @@ use crate::series::usd_per_hour;
 
 /// How often they are read.
 const EVERY: Duration = Duration::from_secs(1);
+/// So many are told alone at first: a page has something to draw at once.
+const FIRST: usize = 100;
+
+type Gauges = BTreeMap<String, Value>;
+
+/// How far a listener has been told.
+enum Told {
+    Nothing,
+    /// The first of many.
+    Some(Gauges),
+    All(Gauges),
+}
 
 /// The gauges from now on, one `gauges` event a second. They have no number:
 /// who resumes gets all of them again.
 pub(crate) fn stream(control: Arc<ControlPlane>) -> impl Stream<Item = Event> + Send {
-    let told: Option<BTreeMap<String, Value>> = None;
-    stream::unfold((control, told), |(control, told)| async move {
-        if told.is_some() {
+    stream::unfold((control, Told::Nothing), |(control, told)| async move {
+        if let Told::All(_) = told {
             let clock: Clock = control.clock.clone();
             clock.sleep(EVERY).await;
         }
-        let now = control.gauges();
-        let message = changes(told.as_ref(), &now, control.clock.wall_micros());
+        let most = match told {
+            Told::Nothing => FIRST,
+            Told::Some(_) | Told::All(_) => usize::MAX,
+        };
+        let (now, more) = control.gauges(most);
+        let message = message(&told, &now, more, control.clock.wall_micros());
         let event = Event::default().event("gauges").data(message.to_string());
-        Some((event, (control, Some(now))))
+        let told = if more {
+            Told::Some(now)
+        } else {
+            Told::All(now)
+        };
+        Some((event, (control, told)))
     })
 }
 
-fn changes(
-    told: Option<&BTreeMap<String, Value>>,
-    now: &BTreeMap<String, Value>,
-    at: i64,
-) -> Value {
+fn message(told: &Told, now: &Gauges, more: bool, at: i64) -> Value {
+    let before = match told {
+        Told::Nothing => None,
+        Told::Some(gauges) | Told::All(gauges) => Some(gauges),
+    };
     let news = |(name, gauge): &(&String, &Value)| {
-        told.and_then(|told| told.get(*name))
+        before
+            .and_then(|before| before.get(*name))
             .is_none_or(|old| old != *gauge)
     };
     let items: Vec<&Value> = now.iter().filter(news).map(|(_, gauge)| gauge).collect();
-    let old = told.into_iter().flat_map(BTreeMap::keys);
+    let old = before.into_iter().flat_map(BTreeMap::keys);
     let gone: Vec<&String> = old.filter(|name| !now.contains_key(*name)).collect();
-    json!({ "at": rfc3339(at), "all": told.is_none(), "items": items, "gone": gone })
+    json!({
+        "at": rfc3339(at),
+        "all": before.is_none(),
+        "more": more,
+        "items": items,
+        "gone": gone,
+    })
 }
 
 impl ControlPlane {
-    fn gauges(&self) -> BTreeMap<String, Value> {
+    /// The gauges of the first `most` by name, and whether there are more.
+    fn gauges(&self, most: usize) -> (Gauges, bool) {
         let all = self.all();
-        let named = all.iter().map(|d| (d.live.name.to_string(), self.gauge(d)));
-        named.collect()
+        let first = all.iter().take(most);
+        let named = first.map(|d| (d.live.name.to_string(), self.gauge(d)));
+        (named.collect(), all.len() > most)
     }
 
     /// One deployment in as few words as a map of all of them needs.
@@ -75,6 +104,7 @@ impl ControlPlane {
         gauge["demote_rps"] = json!(thresholds.demote_rps);
         gauge["forced"] = json!(live.view(self.clock.now()).forced);
         gauge["p95_s"] = json!(deployment.series.recent_p95().map(thousandths));
+        gauge["last_error"] = json!(deployment.last_error());
         gauge["usd_per_hour"] = json!(usd_per_hour(deployment).as_usd());
         gauge
     }
@@ -88,7 +118,7 @@ fn thousandths(seconds: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn gauges(all: &[(&str, u32)]) -> BTreeMap<String, Value> {
+    fn gauges(all: &[(&str, u32)]) -> Gauges {
         let named = all.iter().map(|(name, n)| ((*name).to_owned(), json!(n)));
         named.collect()
     }
@@ -96,17 +126,30 @@ mod tests {
     #[test]
     fn first_all_are_told_then_what_has_changed() {
         let before = gauges(&[("a", 1), ("b", 1), ("c", 1)]);
-        let first = changes(None, &before, 0);
+        let first = message(&Told::Nothing, &before, false, 0);
         assert_eq!(
             (&first["all"], &first["items"]),
             (&json!(true), &json!([1, 1, 1]))
         );
         let after = gauges(&[("a", 1), ("b", 2)]);
-        let then = changes(Some(&before), &after, 0);
+        let then = message(&Told::All(before), &after, false, 0);
         assert_eq!(
             (&then["items"], &then["gone"]),
             (&json!([2]), &json!(["c"]))
         );
-        assert_eq!(changes(Some(&after), &after, 0)["items"], json!([]));
+        let quiet = message(&Told::All(after.clone()), &after, false, 0);
+        assert_eq!(quiet["items"], json!([]));
+    }
+
+    #[test]
+    fn of_many_the_rest_follows_the_first() {
+        let first = gauges(&[("a", 1)]);
+        let told = message(&Told::Nothing, &first, true, 0);
+        assert_eq!((&told["all"], &told["more"]), (&json!(true), &json!(true)));
+        let rest = message(&Told::Some(first), &gauges(&[("a", 1), ("b", 2)]), false, 0);
+        assert_eq!(
+            (&rest["all"], &rest["more"], &rest["items"]),
+            (&json!(false), &json!(false), &json!([2]))
+        );
     }
 }

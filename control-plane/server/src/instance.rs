@@ -8,16 +8,20 @@ mod serve;
 mod start;
 mod stop;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use thermocline_policy::{InstanceState, Moment, NanoUsd, Tier};
-use thermocline_provider::{Address, InstanceRequest, Provider};
+use thermocline_provider::{Address, InstanceRequest, Provider, ProviderInstance};
 use thermocline_store::InstanceRow;
 use thermocline_table::Backend;
 use tokio::sync::Notify;
 
 use crate::provider::Registered;
+
+/// A young instance may be hidden from a provider's calls for this long.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
 
 /// One running thing that we caused to exist, or are about to.
 pub(crate) struct Instance {
@@ -30,8 +34,9 @@ pub(crate) struct Instance {
     pub(crate) request: InstanceRequest,
     /// When this process began to drive it.
     pub(crate) since: Moment,
-    /// Whether an earlier process began it.
-    pub(crate) adopted: bool,
+    /// Whether a create that nothing is known of may have made it, be it an
+    /// earlier process's.
+    doubtful: AtomicBool,
     /// Wakes its driver.
     pub(crate) nudge: Notify,
     /// Until when its driver rests; the origin while it works.
@@ -46,6 +51,8 @@ struct Known {
     backend: Option<Arc<Backend>>,
     /// Complete lists in a row that lacked it.
     missing: u32,
+    /// Whether a get or a list has ever shown it: no longer too young for them.
+    shown: bool,
 }
 
 impl Instance {
@@ -64,7 +71,7 @@ impl Instance {
             provider,
             request,
             since,
-            adopted,
+            doubtful: AtomicBool::new(adopted),
             nudge: Notify::new(),
             rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),
             writing: tokio::sync::Mutex::new(()),
@@ -72,6 +79,7 @@ impl Instance {
                 row,
                 backend: None,
                 missing: 0,
+                shown: false,
             }),
         }
     }
@@ -125,9 +133,35 @@ impl Instance {
         known.missing
     }
 
-    /// Notes that a list had it.
+    /// Notes that a list or a get had it.
     pub(crate) fn seen(&self) {
-        self.known().missing = 0;
+        let mut known = self.known();
+        (known.missing, known.shown) = (0, true);
+    }
+
+    /// Whether its absence from an answer at `now` says anything: a young
+    /// instance may be hidden from calls.
+    pub(crate) fn is_visible(&self, now: Moment) -> bool {
+        self.known().shown || now.since(self.since) >= VISIBLE_WITHIN
+    }
+
+    /// Whether `seen` is it, and not a stranger of the same name.
+    pub(crate) fn is(&self, seen: &ProviderInstance) -> bool {
+        seen.key == self.id && seen.owner == self.request.owner
+    }
+
+    /// Notes that a create may have made it.
+    fn doubt(&self) {
+        self.doubtful.store(true, Ordering::Release);
+    }
+
+    fn is_doubtful(&self) -> bool {
+        self.doubtful.load(Ordering::Acquire)
+    }
+
+    /// Its row was moved on by another process: nothing is known of it here.
+    fn let_go(&self) {
+        self.known().row.state = InstanceState::Gone;
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

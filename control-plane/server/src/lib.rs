@@ -11,6 +11,7 @@ mod cold_starts;
 mod config;
 mod console;
 mod control;
+mod costs;
 mod deployment;
 mod edit;
 mod events;
@@ -41,5 +42,6 @@ pub use config::{
 };
 pub use control::{ControlPlane, Parts};
 pub use listen::serve_admin;
-pub use rest::{Route, routes};
+pub use probe::{HttpProbe, Probe};
+pub use rest::{Route, router, routes};
 pub use token::{AdminToken, check_token};

@@ -42,6 +42,7 @@ impl Collector for View {
         histograms(&mut encoder, &live)?;
         self.gauges(&mut encoder, &live)?;
         transitions(&mut encoder, &live)?;
+        self.costs(&mut encoder)?;
         self.instances(&mut encoder)?;
         self.providers(&mut encoder)?;
         self.loops(&mut encoder)
@@ -146,6 +147,23 @@ fn transitions(encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), f
 }
 
 impl View {
+    fn costs(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Dollars paid; serverless as metered from its requests";
+        let mut family = encoder.encode_descriptor("cost_usd", help, None, MetricType::Counter)?;
+        for deployment in self.0.all() {
+            for ((tier, provider), paid) in deployment.books.paid() {
+                family
+                    .encode_family(&[
+                        ("deployment", &*deployment.live.name),
+                        ("tier", tier.as_str()),
+                        ("provider", &provider),
+                    ])?
+                    .encode_counter::<NoLabelSet, _, u64>(&paid.cost.as_usd(), None)?;
+            }
+        }
+        Ok(())
+    }
+
     fn gauges(&self, encoder: &mut DescriptorEncoder<'_>, live: &Live) -> Result<(), fmt::Error> {
         let now = self.0.clock.now();
         type Read<'r> = &'r dyn Fn(&Deployment) -> f64;

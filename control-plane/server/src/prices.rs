@@ -71,7 +71,8 @@ impl ControlPlane {
             let ask_after = now + AGAIN;
             kept.insert(wanted.clone(), Quote { price, ask_after });
             let control = self.clone();
-            self.runtime.spawn(async move { control.ask_price(wanted).await });
+            self.runtime
+                .spawn(async move { control.ask_price(wanted).await });
         }
         known?.price
     }
@@ -103,7 +104,8 @@ impl ControlPlane {
 /// The least that is asked for what would do; what is sold out still has a price.
 fn cheapest(offers: &[Offer], wanted: &Wanted) -> Option<UsdPerSecond> {
     let fits = |offer: &&Offer| {
-        let named = wanted.gpu.is_empty() || wanted.gpu.iter().any(|g| *g == offer.gpu || *g == offer.id);
+        let named =
+            wanted.gpu.is_empty() || wanted.gpu.iter().any(|g| *g == offer.gpu || *g == offer.id);
         named && offer.vram_mib * u64::from(wanted.gpus.max(1)) >= wanted.vram_mib
     };
     let price = |offer: &Offer| match wanted.tier {

@@ -1,7 +1,9 @@
 //! Asks an instance whether it is ready or alive.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use reqwest::redirect::Policy;
 use thermocline_policy::{Live, Ready};
 use thermocline_provider::Address;
@@ -17,23 +19,56 @@ pub(crate) enum Readiness {
     NotReady,
 }
 
-/// The one client of all probes.
-pub(crate) struct Probe(reqwest::Client);
+/// How an instance is asked.
+#[async_trait]
+pub trait Probe: Send + Sync {
+    /// The status that `GET path` at `address` is answered with; `None` without
+    /// an answer. Bounded in time by who implements it.
+    async fn status(&self, address: &Address, path: &str) -> Option<u16>;
+}
 
-impl Probe {
-    pub(crate) fn new() -> Self {
+/// Asks over HTTP, at most five seconds; follows no redirect.
+pub struct HttpProbe(reqwest::Client);
+
+impl HttpProbe {
+    /// The one client of all probes.
+    pub fn new() -> Self {
         let client = reqwest::Client::builder()
             .redirect(Policy::none())
             .no_proxy()
             .timeout(PATIENCE)
             .pool_max_idle_per_host(0)
             .build();
-        Probe(client.unwrap_or_default())
+        HttpProbe(client.unwrap_or_default())
     }
+}
 
+impl Default for HttpProbe {
+    fn default() -> Self {
+        HttpProbe::new()
+    }
+}
+
+#[async_trait]
+impl Probe for HttpProbe {
+    async fn status(&self, address: &Address, path: &str) -> Option<u16> {
+        let mut request = self
+            .0
+            .get(format!("{}{path}", address.url.trim_end_matches('/')));
+        for (name, value) in &address.headers {
+            request = request.header(name, value);
+        }
+        Some(request.send().await.ok()?.status().as_u16())
+    }
+}
+
+/// What the answers to probes mean.
+pub(crate) struct Probing(pub(crate) Arc<dyn Probe>);
+
+impl Probing {
     /// Whether the instance at `address` is ready.
     pub(crate) async fn readiness(&self, address: &Address, ready: &Ready) -> Readiness {
-        match self.status(address, &ready.path).await {
+        match self.0.status(address, &ready.path).await {
             None => Readiness::NotReady,
             Some(status) if ready.initializing.contains(&status) => Readiness::Initializing,
             Some(status) if ready.status.is_empty() && status < 500 => Readiness::Ready,
@@ -44,17 +79,7 @@ impl Probe {
 
     /// Whether the instance at `address` is alive.
     pub(crate) async fn is_alive(&self, address: &Address, live: &Live) -> bool {
-        let status = self.status(address, &live.path).await;
+        let status = self.0.status(address, &live.path).await;
         status.is_some_and(|status| (200..400).contains(&status))
-    }
-
-    async fn status(&self, address: &Address, path: &str) -> Option<u16> {
-        let mut request = self
-            .0
-            .get(format!("{}{path}", address.url.trim_end_matches('/')));
-        for (name, value) in &address.headers {
-            request = request.header(name, value);
-        }
-        Some(request.send().await.ok()?.status().as_u16())
     }
 }

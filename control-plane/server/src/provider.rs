@@ -1,15 +1,21 @@
 //! The providers that there are, and how they do.
 
+mod listing;
 mod paced;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use thermocline_clock::Clock;
 use thermocline_policy::{Moment, Spec, Tier};
-use thermocline_provider::{Provider, ProviderError, ProviderErrorKind};
+use thermocline_provider::{
+    Deletion, Provider, ProviderError, ProviderErrorKind, ProviderInstance, list_all,
+};
 
+use listing::Listing;
+pub(crate) use listing::Shrunken;
 pub(crate) use paced::{Calls, Paced};
 
 /// The name under which the local Docker daemon is a provider.
@@ -20,6 +26,10 @@ pub(crate) struct Registered {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
     pub(crate) adapter: Arc<Paced>,
+    clock: Clock,
+    listing: Mutex<Listing>,
+    /// Until when its sweep rests; the origin while it works.
+    rests_until: AtomicU64,
 }
 
 /// How a provider has been answering.
@@ -71,12 +81,61 @@ impl Registered {
         Registered {
             name: name.to_owned(),
             kind,
-            adapter: Arc::new(Paced::new(adapter, clock)),
+            adapter: Arc::new(Paced::new(adapter, clock.clone())),
+            clock,
+            listing: Mutex::default(),
+            rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),
         }
     }
 
     pub(crate) fn condition(&self) -> Condition {
         self.adapter.condition()
+    }
+
+    /// What belongs to `owner`, and whether the list is information about what
+    /// is not there: neither a partial nor a suddenly shrunken one is.
+    ///
+    /// # Errors
+    /// The adapter's.
+    pub(crate) async fn list(
+        &self,
+        owner: &str,
+    ) -> Result<(Vec<ProviderInstance>, bool), ProviderError> {
+        let (mut all, complete) = list_all(self.adapter.as_ref(), owner).await?;
+        all.retain(|seen| seen.owner == owner);
+        let believed = complete && self.listing().believes(&all, self.clock.now());
+        Ok((all, believed))
+    }
+
+    /// Asks for the deletion of an instance of ours.
+    ///
+    /// # Errors
+    /// The adapter's.
+    pub(crate) async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
+        let deletion = self.adapter.delete(id).await?;
+        if deletion == Deletion::Accepted {
+            self.listing().expect_without(id);
+        }
+        Ok(deletion)
+    }
+
+    /// How its last complete list lacks more than half of what there was.
+    pub(crate) fn shrunken(&self) -> Option<Shrunken> {
+        self.listing().shrunken()
+    }
+
+    /// Its sweep rests until then; the origin while it works.
+    pub(crate) fn rest_until(&self, until: Moment) {
+        self.rests_until.store(until.nanos(), Ordering::Release);
+    }
+
+    /// Whether its sweep has something to do at `now`.
+    pub(crate) fn is_swept(&self, now: Moment) -> bool {
+        self.rests_until.load(Ordering::Acquire) <= now.nanos()
+    }
+
+    fn listing(&self) -> std::sync::MutexGuard<'_, Listing> {
+        self.listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How often each call ended in which way.

@@ -1,6 +1,7 @@
 //! The admin plane's routes.
 
 mod body;
+mod costs;
 mod deployments;
 mod docs;
 mod events;
@@ -97,6 +98,8 @@ fn guarded() -> Vec<(Method, &'static str, Handler)> {
         (Method::DELETE, "/api/v1/instances/{id}", delete(observe::delete_instance)),
         (Method::GET, "/api/v1/providers", get(observe::providers)),
         (Method::GET, "/api/v1/providers/{name}/offers", get(observe::offers)),
+        (Method::GET, "/api/v1/costs", get(costs::costs)),
+        (Method::GET, "/api/v1/costs/arrivals", get(costs::arrivals)),
         (Method::GET, "/api/v1/events", get(events::stream)),
         (Method::GET, "/metrics", get(observe::metrics)),
         (Method::GET, "/openapi.json", get(openapi)),
@@ -104,7 +107,7 @@ fn guarded() -> Vec<(Method, &'static str, Handler)> {
 }
 
 /// The admin plane of `control`, for the bearer of the token of `hash`.
-pub(crate) fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
+pub fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
     let access = (control.clone(), TokenHash(hash));
     let of = |open: bool| {
         let routes = routes().into_iter().filter(|route| route.open == open);

@@ -174,10 +174,10 @@ pub(crate) fn decision_inputs(live: &Deployment, now: Moment) -> Value {
         "count": view.count,
         "window_s": thresholds.window.as_secs_f64(),
         "rps": live.observe(now).rps,
-        "promote_rps": thresholds.promote_rps,
-        "demote_rps": thresholds.demote_rps,
-        "promote_count": thresholds.promote_count(),
-        "demote_count": thresholds.demote_count(),
+        "promote_rps": finite(thresholds.promote_rps),
+        "demote_rps": finite(thresholds.demote_rps),
+        "promote_count": finite(thresholds.promote_count()),
+        "demote_count": finite(thresholds.demote_count()),
         "hold_s": thresholds.hold.as_secs_f64(),
         "observed": view.observed,
         "forced": view.forced,
@@ -190,6 +190,11 @@ pub(crate) fn decision_inputs(live: &Deployment, now: Moment) -> Value {
         "since_transition_s": view.since_transition.map(|d| d.as_secs_f64()),
         "tiers": tiers,
     })
+}
+
+/// `null` for a threshold that no rate reaches.
+fn finite(threshold: f64) -> Option<f64> {
+    threshold.is_finite().then_some(threshold)
 }
 
 /// The decision at `now`, with its inputs and why not the other tiers.

@@ -1,6 +1,9 @@
 //! What exists at a provider against what is written down, in both directions.
 
-use std::collections::HashMap;
+mod missing;
+mod orphans;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,18 +11,15 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use serde_json::json;
 use thermocline_policy::{InstanceState, Moment};
-use thermocline_provider::{Provider, ProviderInstance, ProviderState, list_all};
+use thermocline_provider::{Provider, ProviderInstance, ProviderState};
 
 use crate::control::ControlPlane;
 use crate::instance::Instance;
 use crate::provider::Registered;
+use orphans::Unknown;
 
 /// How often a provider is listed without a hint.
 const EVERY: Duration = Duration::from_secs(5);
-/// How long something of ours that nobody intended may be there.
-const ORPHAN_AGE: Duration = Duration::from_secs(30);
-/// Between two attempts to delete an orphan.
-const LONGEST: Duration = Duration::from_secs(300);
 /// Complete lists without an instance that make it suspect.
 const LISTS: u32 = 2;
 
@@ -28,16 +28,12 @@ const LISTS: u32 = 2;
 struct Memory {
     /// Unknown instances by id.
     unknown: HashMap<String, Unknown>,
+    /// Rows that nobody drove at the last look.
+    undriven: HashSet<String>,
     /// The provider's health as it was told last.
     told: Option<&'static str>,
-}
-
-/// An instance of ours that nobody intended.
-struct Unknown {
-    since: Moment,
-    /// Not before this is its deletion tried again.
-    next: Moment,
-    attempts: u32,
+    /// Whether a shrunken list was told of.
+    alarmed: bool,
 }
 
 impl ControlPlane {
@@ -61,11 +57,14 @@ impl ControlPlane {
         let mut memory = Memory::default();
         loop {
             self.sweep(&provider, &mut memory).await;
+            let next = self.clock.now() + EVERY;
+            provider.rest_until(next);
             tokio::select! {
-                () = self.clock.sleep(EVERY) => {}
+                () = self.clock.sleep_until(next) => {}
                 Some(()) = hints.next() => {}
                 () = self.drain.cancelled() => return,
             }
+            provider.rest_until(Moment::ORIGIN);
         }
     }
 
@@ -73,23 +72,44 @@ impl ControlPlane {
     /// is intended meanwhile is never taken for an orphan.
     async fn sweep(self: &Arc<Self>, provider: &Arc<Registered>, memory: &mut Memory) {
         let began = self.clock.now();
-        let listed = list_all(provider.adapter.as_ref(), &self.owner).await;
-        let health = provider.condition().health();
-        if memory.told.replace(health) != Some(health) {
-            self.tell_health(provider);
-        }
+        let listed = provider.list(&self.owner).await;
+        self.tell_news(provider, memory);
+        self.take_up_undriven(provider, memory).await;
         let Ok((seen, complete)) = listed else {
             return; // no information
         };
-        memory
-            .unknown
-            .retain(|id, _| seen.iter().any(|s| s.id == *id));
+        if complete {
+            memory
+                .unknown
+                .retain(|id, _| seen.iter().any(|s| s.id == *id));
+        }
         for instance in &seen {
             self.look_at(provider, instance, memory).await;
         }
         if complete {
             self.look_for_missing(provider, &seen, began).await;
         }
+    }
+
+    /// Tells of a provider whose health changed, or whose list shrank.
+    fn tell_news(&self, provider: &Registered, memory: &mut Memory) {
+        let health = provider.condition().health();
+        if memory.told.replace(health) != Some(health) {
+            self.tell_health(provider);
+        }
+        let shrunken = provider.shrunken();
+        if let (Some(shrunken), false) = (shrunken, memory.alarmed) {
+            let (missing, before) = (shrunken.missing, shrunken.before);
+            let text = format!(
+                "provider {} suddenly lists {missing} of {before} instances no more: \
+                 not believed unless it stays so",
+                provider.name
+            );
+            tracing::error!(provider = provider.name, "{text}");
+            let body = json!({ "provider": provider.name, "missing": missing, "before": before });
+            self.events.tell("provider.shrunken", None, &text, body);
+        }
+        memory.alarmed = shrunken.is_some();
     }
 
     fn tell_health(&self, provider: &Registered) {
@@ -110,109 +130,42 @@ impl ControlPlane {
         seen: &ProviderInstance,
         memory: &mut Memory,
     ) {
-        if seen.owner != self.owner {
-            return;
-        }
         let known = self.index().get(&seen.key).cloned();
-        match known {
-            // A second one under a key that has its instance is nobody's.
-            Some(instance)
-                if instance
-                    .state()
-                    .provider_id()
-                    .is_none_or(|id| id == seen.id) =>
-            {
+        // A second one under a key that has its instance is nobody's.
+        let its = |instance: &Arc<Instance>| {
+            let state = instance.state();
+            instance.provider.name == provider.name
+                && state.provider_id().is_none_or(|id| id == seen.id)
+        };
+        match known.filter(its) {
+            Some(instance) => {
+                memory.unknown.remove(&seen.id);
                 instance.seen();
                 self.look_at_known(&instance, seen).await;
             }
-            Some(_) | None => self.look_at_unknown(provider, seen, memory).await,
+            None => self.look_at_unknown(provider, seen, memory).await,
         }
     }
 
+    /// One that serves, but is listed as ended: so it is where a look at it
+    /// alone says the same.
     async fn look_at_known(self: &Arc<Self>, instance: &Arc<Instance>, seen: &ProviderInstance) {
         let serves = matches!(
             instance.state(),
             InstanceState::Ready { .. } | InstanceState::Draining { .. }
         );
-        let ended = matches!(seen.state, ProviderState::Failed | ProviderState::Gone);
-        if serves && ended {
-            let why = match seen.detail.is_empty() {
+        if !serves || !has_ended(seen) {
+            return;
+        }
+        let Ok(Some(again)) = instance.provider.adapter.get(&seen.id).await else {
+            return; // the next list will tell
+        };
+        if has_ended(&again) {
+            let why = match again.detail.is_empty() {
                 true => "it ended",
-                false => &seen.detail,
+                false => &again.detail,
             };
             self.lost_instance(instance, why).await;
-        }
-    }
-
-    async fn look_at_unknown(
-        &self,
-        provider: &Arc<Registered>,
-        seen: &ProviderInstance,
-        memory: &mut Memory,
-    ) {
-        if matches!(seen.state, ProviderState::Gone | ProviderState::Stopping) {
-            return;
-        }
-        let now = self.clock.now();
-        let unknown = memory.unknown.entry(seen.id.clone());
-        let unknown = unknown.or_insert(Unknown {
-            since: now,
-            next: now + ORPHAN_AGE,
-            attempts: 0,
-        });
-        if now < unknown.next {
-            return;
-        }
-        unknown.attempts += 1;
-        unknown.next = now + (EVERY * 2u32.saturating_pow(unknown.attempts.min(6))).min(LONGEST);
-        if unknown.attempts == 1 {
-            self.tell_orphan(provider, seen, now.since(unknown.since));
-        }
-        if let Err(error) = provider.adapter.delete(&seen.id).await {
-            tracing::warn!(provider = provider.name, %error, "an orphan could not be deleted");
-        }
-    }
-
-    fn tell_orphan(&self, provider: &Registered, seen: &ProviderInstance, age: Duration) {
-        let mut orphans = self.orphans.lock().unwrap_or_else(|e| e.into_inner());
-        *orphans.entry(provider.name.clone()).or_insert(0) += 1;
-        drop(orphans);
-        let text = format!(
-            "an instance that nobody intended is deleted at {}",
-            provider.name
-        );
-        let age = age.as_secs();
-        let body = json!({ "provider": provider.name, "instance": seen.key, "age_s": age });
-        self.events.tell("orphan.deleted", None, &text, body);
-    }
-
-    /// What should exist and was not listed: believed to be gone only after two
-    /// complete lists and the provider's own word.
-    async fn look_for_missing(
-        self: &Arc<Self>,
-        provider: &Arc<Registered>,
-        seen: &[ProviderInstance],
-        began: Moment,
-    ) {
-        let expected: Vec<Arc<Instance>> = self
-            .index()
-            .values()
-            .filter(|i| i.provider.name == provider.name && i.since < began)
-            .filter(|i| !seen.iter().any(|s| s.key == i.id))
-            .cloned()
-            .collect();
-        for instance in expected {
-            let (InstanceState::Ready { provider_id } | InstanceState::Draining { provider_id }) =
-                instance.state()
-            else {
-                continue; // its driver sees to it
-            };
-            if instance.missed() < LISTS {
-                continue;
-            }
-            if let Ok(None) = provider.adapter.get(&provider_id).await {
-                self.lost_instance(&instance, "it vanished").await;
-            }
         }
     }
 
@@ -221,4 +174,8 @@ impl ControlPlane {
             self.lost(&deployment, instance, why).await;
         }
     }
+}
+
+fn has_ended(seen: &ProviderInstance) -> bool {
+    matches!(seen.state, ProviderState::Failed | ProviderState::Gone)
 }

@@ -13,6 +13,7 @@ mod decisions;
 mod deployments;
 mod error;
 mod events;
+mod gate;
 mod installation;
 mod instances;
 mod ledger;
@@ -26,6 +27,7 @@ pub use decisions::NewDecision;
 pub use deployments::NewDeployment;
 pub use error::{Result, StoreError};
 pub use events::NewEvent;
+pub use gate::Gate;
 pub use instances::{InstanceChanges, NewInstance};
 pub use ledger::{LedgerEntry, Postings, SlotArrivals, WhatIfEntry};
 pub use measures::{Measure, MeasureRow};
@@ -40,6 +42,7 @@ pub struct Store {
     /// One connection, so that writers queue here and not at SQLite's lock.
     writer: SqlitePool,
     readers: SqlitePool,
+    gate: Option<Gate>,
 }
 
 impl Store {
@@ -64,6 +67,9 @@ impl Store {
     /// statements need it too: the error of an implicit commit would be lost
     /// where the statement returns a row.
     async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
+        if let Some(gate) = &self.gate {
+            gate.passed().await?;
+        }
         Ok(self.writer.begin_with("begin immediate").await?)
     }
 }

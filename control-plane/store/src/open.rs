@@ -36,7 +36,11 @@ impl Store {
             Place::Memory => writer.clone(),
             Place::File(_) => pool(READERS).connect_lazy_with(place.options()),
         };
-        Ok(Store { writer, readers })
+        Ok(Store {
+            writer,
+            readers,
+            gate: None,
+        })
     }
 }
 

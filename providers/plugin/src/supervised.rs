@@ -56,9 +56,10 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    /// Keeps a process running, under `name` in the log; waits for none.
-    pub fn start(name: &str, launch: impl Launch, clock: Clock) -> Self {
-        Supervised::continued(name, launch, None, clock)
+    /// Keeps a process running, under `name` in the log; waits for none. Once
+    /// `drain` is cancelled, one that ends is not started again.
+    pub fn start(name: &str, launch: impl Launch, clock: Clock, drain: CancellationToken) -> Self {
+        Supervised::continued(name, launch, None, clock, drain)
     }
 
     /// The same, with the first process `running` already.
@@ -67,6 +68,7 @@ impl Supervised {
         launch: impl Launch,
         running: Option<Launched>,
         clock: Clock,
+        drain: CancellationToken,
     ) -> Self {
         let (told, current) = watch::channel(None);
         let end = CancellationToken::new();
@@ -75,6 +77,7 @@ impl Supervised {
             launch,
             told,
             clock: clock.clone(),
+            drain,
         };
         let over = end.clone();
         tokio::spawn(async move { over.run_until_cancelled(supervisor.run(running)).await });
@@ -117,6 +120,7 @@ struct Supervisor<L> {
     launch: L,
     told: watch::Sender<Current>,
     clock: Clock,
+    drain: CancellationToken,
 }
 
 impl<L: Launch> Supervisor<L> {
@@ -139,7 +143,10 @@ impl<L: Launch> Supervisor<L> {
                 Err(error) => error.to_string(),
             };
             tracing::warn!(provider = self.name, why, retry_in = ?pause, "the adapter's process ended");
-            self.clock.sleep(pause).await;
+            let slept = self.drain.run_until_cancelled(self.clock.sleep(pause));
+            if slept.await.is_none() {
+                return;
+            }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }

@@ -13,6 +13,7 @@ use thermocline_plugin::{CommandLine, Launch, Supervised};
 use thermocline_policy::Tier;
 use thermocline_provider::conformance::{Setup, run};
 use thermocline_provider::{InstanceRequest, Provider, ProviderErrorKind};
+use tokio_util::sync::CancellationToken;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/adapter.py");
 
@@ -34,7 +35,7 @@ fn example() -> Option<CommandLine> {
 }
 
 fn supervised(command: CommandLine) -> Supervised {
-    Supervised::start("acme", command, Clock::system())
+    Supervised::start("acme", command, Clock::system(), CancellationToken::new())
 }
 
 fn request() -> InstanceRequest {

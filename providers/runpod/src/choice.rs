@@ -29,33 +29,34 @@ pub(crate) fn has_memory(gpu: &Gpu, vram_mib: u64) -> bool {
     gpu.memory.saturating_mul(1_024) >= vram_mib
 }
 
-fn is_named(gpu: &Gpu, word: &str) -> bool {
-    gpu.id == word || gpu.name == word
+/// Whether `word` is the type's id, its name or its pool.
+fn is_meant(gpu: &Gpu, word: &str) -> bool {
+    gpu.id == word || gpu.name == word || gpu.pool.as_deref() == Some(word)
 }
 
-/// The GPU types to try for a pod, best first: the offer, else those named in
-/// their order, else the cheapest that fit.
+/// What the request names: the offer, else its GPUs.
+fn words(request: &InstanceRequest) -> Vec<&str> {
+    match &request.offer {
+        Some(offer) => vec![offer],
+        None => request.gpu.iter().map(String::as_str).collect(),
+    }
+}
+
+/// The GPU types to try for a pod, best first: those named in their order,
+/// else the cheapest that fit.
 pub(crate) fn pod_types(request: &InstanceRequest, gpus: &[Gpu], cloud: Cloud) -> Vec<String> {
     let fits = |gpu: &&Gpu| has_memory(gpu, request.vram_mib) && pod_price(gpu, cloud).is_some();
-    let words: Vec<&String> = match &request.offer {
-        Some(offer) => vec![offer],
-        None => request.gpu.iter().collect(),
-    };
+    let mut fitting: Vec<&Gpu> = gpus.iter().filter(fits).collect();
+    let words = words(request);
     let mut types: Vec<String> = Vec::new();
     for word in &words {
-        let of_word = |gpu: &&Gpu| is_named(gpu, word) || gpu.pool.as_ref() == Some(*word);
-        types.extend(
-            gpus.iter()
-                .filter(of_word)
-                .filter(fits)
-                .map(|gpu| gpu.id.clone()),
-        );
+        let meant = fitting.iter().filter(|gpu| is_meant(gpu, word));
+        types.extend(meant.map(|gpu| gpu.id.clone()));
     }
     if words.is_empty() {
-        let mut fitting: Vec<&Gpu> = gpus.iter().filter(fits).collect();
         let price = |gpu: &Gpu| pod_price(gpu, cloud).unwrap_or(f64::MAX);
         fitting.sort_by(|a, b| price(a).total_cmp(&price(b)));
-        types.extend(fitting.into_iter().map(|gpu| gpu.id.clone()));
+        types.extend(fitting.iter().map(|gpu| gpu.id.clone()));
     }
     let mut seen = std::collections::HashSet::new();
     types.retain(|id| seen.insert(id.clone()));
@@ -72,29 +73,7 @@ pub(crate) struct Pools {
 
 /// The pools for an endpoint: those named, else the cheapest that fit.
 pub(crate) fn pools(request: &InstanceRequest, gpus: &[Gpu]) -> Pools {
-    let sold = |gpu: &&Gpu| {
-        gpu.pool.is_some() && gpu.price.serverless.is_some() && has_memory(gpu, request.vram_mib)
-    };
-    let words: Vec<&String> = match &request.offer {
-        Some(offer) => vec![offer],
-        None => request.gpu.iter().collect(),
-    };
-    let wanted = |gpu: &Gpu| {
-        words
-            .iter()
-            .any(|word| is_named(gpu, word) || gpu.pool.as_ref() == Some(*word))
-    };
-    let mut chosen: Vec<&Gpu> = gpus.iter().filter(sold).filter(|gpu| wanted(gpu)).collect();
-    let most = if words.is_empty() {
-        MOST_POOLS
-    } else {
-        usize::MAX
-    };
-    if words.is_empty() {
-        chosen = gpus.iter().filter(sold).collect();
-        let price = |gpu: &Gpu| gpu.price.serverless.unwrap_or(f64::MAX);
-        chosen.sort_by(|a, b| price(a).total_cmp(&price(b)));
-    }
+    let (chosen, most) = pool_types(request, gpus);
     let mut pools: Vec<String> = Vec::new();
     for pool in chosen.iter().filter_map(|gpu| gpu.pool.as_ref()) {
         if !pools.contains(pool) && pools.len() < most {
@@ -111,6 +90,22 @@ pub(crate) fn pools(request: &InstanceRequest, gpus: &[Gpu]) -> Pools {
         .map(|gpu| gpu.id.clone())
         .collect();
     Pools { pools, excluded }
+}
+
+/// The types that an endpoint may land on, best first, and in how many pools.
+fn pool_types<'g>(request: &InstanceRequest, gpus: &'g [Gpu]) -> (Vec<&'g Gpu>, usize) {
+    let sold = |gpu: &&Gpu| {
+        gpu.pool.is_some() && gpu.price.serverless.is_some() && has_memory(gpu, request.vram_mib)
+    };
+    let words = words(request);
+    let mut sold: Vec<&Gpu> = gpus.iter().filter(sold).collect();
+    if words.is_empty() {
+        let price = |gpu: &Gpu| gpu.price.serverless.unwrap_or(f64::MAX);
+        sold.sort_by(|a, b| price(a).total_cmp(&price(b)));
+        return (sold, MOST_POOLS);
+    }
+    sold.retain(|gpu| words.iter().any(|word| is_meant(gpu, word)));
+    (sold, usize::MAX)
 }
 
 /// The cheapest flavour and size with the CPUs and the memory of `request`.

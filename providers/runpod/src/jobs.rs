@@ -8,6 +8,7 @@
 mod answer;
 mod ask;
 mod job;
+mod openai;
 mod pace;
 mod service;
 mod stream;

@@ -19,6 +19,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
+use crate::framing::unless_ambiguous;
 use crate::io::EdgeIo;
 use crate::phase::{Phase, Serving};
 use crate::signal::Signal;
@@ -93,6 +94,7 @@ where
     };
     let first = told_apart.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
     let h2 = first.starts_with(PREFACE);
+    let first = if h2 { first } else { unless_ambiguous(first) };
     let phase = Phase::new(h2, clock);
     let drain = lifecycle.drain.clone();
     let io = EdgeIo::new(stream, first, clock.clone(), phase.clone(), timeouts, drain);

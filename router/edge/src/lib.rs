@@ -9,6 +9,7 @@
 mod accept;
 mod alarm;
 mod connection;
+mod framing;
 mod io;
 mod phase;
 mod refusal;

@@ -83,7 +83,7 @@ impl Gateway {
         if call.counted
             && let Some(transition) = call.deployment.commit(&decision, now)
         {
-            self.wake.transitioned(&call.deployment, transition, now);
+            self.wake.transitioned(call.deployment, transition, now);
         }
         let wanted = Served {
             tier: decision.tier,

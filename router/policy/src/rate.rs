@@ -21,6 +21,12 @@ impl Rate {
         self.0
     }
 
+    /// This rate times `factor`; unchanged unless that is finite and 0 or more.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Rate {
+        Rate::per_second(self.0 * factor).unwrap_or(self)
+    }
+
     /// The mean number that arrive within `span`.
     pub fn within(self, span: Duration) -> f64 {
         self.0 * span.as_secs_f64()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BreakEven, CostModel, PolicyMode, Regret, SlotCost, Thresholds, Tier};
+use crate::{BreakEven, CostModel, PolicyMode, Rate, Regret, SlotCost, Thresholds, Tier};
 
 /// The slot of mode `regret`: how often it compares.
 pub const SLOT: Duration = Duration::from_secs(10);
@@ -20,6 +20,9 @@ const COOL_DOWN_UP: Duration = Duration::from_secs(60);
 const COOL_DOWN_DOWN: Duration = Duration::from_secs(600);
 /// The least idle time after which mode `break_even` stops a pod.
 const LEAST_IDLE: Duration = Duration::from_secs(300);
+
+/// At which part of the rate serverless must meet the objective before a pod goes.
+const EASED: f64 = 0.7;
 
 /// How far from λ* mode `break_even` moves, as multiples of λ*.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,6 +49,8 @@ pub struct Steering {
     break_even: BreakEven,
     model: CostModel,
     regret: Regret,
+    /// On pods for the objective, whatever they cost.
+    held_to_objective: bool,
 }
 
 impl Steering {
@@ -59,6 +64,7 @@ impl Steering {
             break_even: BreakEven::Unpriced(Tier::Serverless),
             model: CostModel::default(),
             regret: Regret::default(),
+            held_to_objective: false,
         }
     }
 
@@ -70,6 +76,29 @@ impl Steering {
         self.model = *model;
         self.break_even = model.break_even();
         self.steer();
+    }
+
+    /// Holds it to an objective for the 95th percentile at `rate`, where
+    /// `service` is that of the service time: a pod serves whenever serverless
+    /// would miss it, because a pod has no cold starts. Back to what is cheapest
+    /// once serverless would meet it at 0.7 × `rate` too.
+    pub fn hold_to(&mut self, objective: Option<Duration>, service: Duration, rate: Rate) {
+        let meets = |rate: Rate| {
+            objective.is_none_or(|most| service + self.model.wait_p95(rate) <= most)
+        };
+        let before = self.held_to_objective;
+        self.held_to_objective = match before {
+            true => !meets(rate.times(EASED)),
+            false => !meets(rate),
+        };
+        if before != self.held_to_objective {
+            self.steer();
+        }
+    }
+
+    /// Whether a pod serves for the objective, whatever it costs.
+    pub fn is_held_to_objective(&self) -> bool {
+        self.held_to_objective
     }
 
     /// A slot is over that cost `cost`; `on` is the tier in force.
@@ -97,6 +126,11 @@ impl Steering {
         &self.model
     }
 
+    /// Whether both tiers have a price.
+    pub fn is_priced(&self) -> bool {
+        !matches!(self.break_even, BreakEven::Unpriced(_))
+    }
+
     /// The regret so far; of mode `regret` alone.
     pub fn regret(&self) -> &Regret {
         &self.regret
@@ -118,9 +152,15 @@ impl Steering {
     }
 
     fn steer(&mut self) {
+        if self.held_to_objective {
+            self.in_force = self.around(BreakEven::Always);
+            return;
+        }
         self.in_force = match (self.mode, self.break_even) {
             (PolicyMode::Thresholds, _) | (_, BreakEven::Unpriced(_)) => self.base,
             (PolicyMode::BreakEven, at) => self.around(at),
+            // A pod that never pays is not tried out.
+            (PolicyMode::Regret, BreakEven::Never) => self.around(BreakEven::Never),
             (PolicyMode::Regret, _) => self.by_regret(),
         };
     }

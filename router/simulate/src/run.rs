@@ -170,12 +170,12 @@ impl Run {
 
     fn end_slot(&mut self) {
         self.flush();
+        self.learn();
         if let Some(shadow) = &mut self.shadow {
             let cost = shadow.end_slot(self.steering.model());
             self.steering.end_slot(cost, self.current);
         }
         self.slot = self.slot + SLOT;
-        self.learn();
         let span = self.steering.thresholds().window;
         if self.window.span() != Window::new(span, self.slot).span() {
             let seen = self.window.span();

@@ -32,6 +32,12 @@ pub struct Config {
     pub ignore: RegexSet,
 }
 
+impl Config {
+    fn is_steered(&self) -> bool {
+        self.settings.mode != PolicyMode::Thresholds || self.spec.objective.is_some()
+    }
+}
+
 /// A window and since when it has been watched.
 #[derive(Debug)]
 pub struct Watched {
@@ -133,7 +139,7 @@ impl Deployment {
 
     /// Puts a new configuration in force; counts go on.
     pub fn reconfigure(&self, config: Config) {
-        let window = self.in_force(&config.settings).window;
+        let window = self.in_force(&config).window;
         if self.watched.load().window.span() != Window::new(window, Moment::ORIGIN).span() {
             let now = self.clock.now();
             self.watched.store(Arc::new(Watched {
@@ -187,23 +193,27 @@ impl Deployment {
             count: seen.count,
             observed: self.observed(now),
             since_transition: self.since_transition(now),
-            thresholds: self.in_force(&config.settings),
+            thresholds: self.in_force(&config),
         }
     }
 
-    fn in_force(&self, settings: &Settings) -> Thresholds {
-        match settings.mode {
-            PolicyMode::Thresholds => settings.thresholds,
-            PolicyMode::BreakEven | PolicyMode::Regret => {
-                let steered = self.steered.load();
-                steered.as_deref().copied().unwrap_or(settings.thresholds)
-            }
+    fn in_force(&self, config: &Config) -> Thresholds {
+        if !config.is_steered() {
+            return config.settings.thresholds;
         }
+        let steered = self.steered.load();
+        let steered = steered.as_deref().copied();
+        steered.unwrap_or(config.settings.thresholds)
+    }
+
+    /// Whether its thresholds follow from prices or an objective.
+    pub fn is_steered(&self) -> bool {
+        self.config.load().is_steered()
     }
 
     /// The thresholds in force.
     pub fn thresholds(&self) -> Thresholds {
-        self.in_force(&self.config.load().settings)
+        self.in_force(&self.config.load())
     }
 
     /// Puts thresholds in force that were made from prices; the window is

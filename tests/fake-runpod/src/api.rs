@@ -13,6 +13,8 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::edge;
+use crate::endpoints::Endpoint;
 use crate::faults::{BodyFault, take};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -138,11 +140,22 @@ async fn answer_jobs(State(service): State<Arc<Service>>, request: Request) -> R
     if !knows(&service, &request) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
+    if let Some(openai) = openai(&service, &request) {
+        return edge::as_worker(&service, &openai, request).await;
+    }
     let largest = LARGEST[usize::from(request.uri().path().ends_with("/runsync"))];
     match read(request, largest).await {
         Ok(call) => written(routes::jobs(&service, &call).await),
         Err(problem) => problem.into_response(),
     }
+}
+
+/// The endpoint whose worker's OpenAI API is asked.
+fn openai(service: &Service, request: &Request) -> Option<Arc<Endpoint>> {
+    let path = request.uri().path().strip_prefix("/v2/")?;
+    let (id, rest) = path.split_once('/')?;
+    rest.starts_with("openai/v1/").then_some(())?;
+    service.endpoint(id).filter(|endpoint| endpoint.queue)
 }
 
 fn written(answer: Answer) -> Response {

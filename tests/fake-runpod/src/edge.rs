@@ -120,6 +120,17 @@ async fn balanced(service: &Arc<Service>, endpoint: &Endpoint, request: Request)
     pass_on(&image(service, &endpoint.id, None), request).await
 }
 
+/// What a worker of a queue endpoint answers by itself.
+pub(crate) async fn as_worker(
+    service: &Arc<Service>,
+    endpoint: &Endpoint,
+    request: Request,
+) -> Response {
+    endpoint.used(service.clock.now());
+    let _place = endpoint.fleet.acquire(service).await;
+    pass_on(&image(service, &endpoint.id, None), request).await
+}
+
 /// Starts a worker that nobody waits for.
 fn wake(service: &Arc<Service>, endpoint: &Endpoint) {
     if endpoint.fleet.booting() > 0 {

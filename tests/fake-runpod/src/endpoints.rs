@@ -127,40 +127,18 @@ impl Service {
 
     /// What no schema says, and the bounds of its fleet.
     fn check_endpoint(&self, body: &Value) -> Result<Bounds, Problem> {
-        let queue = body["type"] == "QUEUE";
-        let by_count = body["scaling"]["type"] == "REQUEST_COUNT";
         if !body["templateId"].is_null() {
             return Err(Problem::new(404, "template not found"));
         }
         if body["image"].is_null() {
-            return Err(Problem::invalid(vec![
-                "$: missing property 'image'".to_owned(),
-            ]));
+            return Err(missing("$", "image"));
         }
-        if !queue && !by_count {
-            let text = "$.scaling.type: value must be 'REQUEST_COUNT'".to_owned();
-            return Err(Problem::invalid(vec![text]));
-        }
-        let wanted = if by_count {
-            "requestCount"
-        } else {
-            "queueDelay"
-        };
-        if body["scaling"][wanted].is_null() {
-            return Err(Problem::invalid(vec![format!(
-                "$.scaling: missing property '{wanted}'"
-            )]));
-        }
-        if queue && by_count && !body["workers"]["idleTimeout"].is_null() {
-            let text =
-                "idleTimeout does not apply to queue-based endpoints scaling on requestCount";
-            return Err(Problem::new(422, text));
-        }
+        check_scaling(body)?;
         if body["gpu"].is_null() == body["cpu"].is_null() {
             return Err(Problem::new(400, "exactly one of gpu and cpu is required"));
         }
         check_pools(&body["gpu"])?;
-        let each = match queue {
+        let each = match body["type"] == "QUEUE" {
             true => 1,
             false => body["scaling"]["requestCount"].as_u64().unwrap_or(1) as u32,
         };
@@ -268,6 +246,32 @@ impl Service {
             "workers": [],
         }))
     }
+}
+
+fn check_scaling(body: &Value) -> Result<(), Problem> {
+    let queue = body["type"] == "QUEUE";
+    let by_count = body["scaling"]["type"] == "REQUEST_COUNT";
+    if !queue && !by_count {
+        let text = "$.scaling.type: value must be 'REQUEST_COUNT'".to_owned();
+        return Err(Problem::invalid(vec![text]));
+    }
+    let wanted = if by_count {
+        "requestCount"
+    } else {
+        "queueDelay"
+    };
+    if body["scaling"][wanted].is_null() {
+        return Err(missing("$.scaling", wanted));
+    }
+    if queue && by_count && !body["workers"]["idleTimeout"].is_null() {
+        let text = "idleTimeout does not apply to queue-based endpoints scaling on requestCount";
+        return Err(Problem::new(422, text));
+    }
+    Ok(())
+}
+
+fn missing(path: &str, property: &str) -> Problem {
+    Problem::invalid(vec![format!("{path}: missing property '{property}'")])
 }
 
 fn check_pools(gpu: &Value) -> Result<(), Problem> {

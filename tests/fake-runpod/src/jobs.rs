@@ -252,14 +252,16 @@ impl Service {
             .collect();
         let count = |status: &str| statuses.iter().filter(|it| **it == status).count();
         let (up, busy) = endpoint.fleet.count();
+        let (booting, faults) = (endpoint.fleet.booting(), self.faults());
+        let stuck = |stuck: bool| if stuck { booting } else { 0 };
         json!({
             "jobs": {
                 "completed": count("COMPLETED"), "failed": count("FAILED"),
                 "inProgress": count("IN_PROGRESS"), "inQueue": count("IN_QUEUE"), "retried": 0,
             },
             "workers": {
-                "idle": up - busy, "running": busy, "initializing": endpoint.fleet.booting(),
-                "ready": up, "throttled": 0, "unhealthy": 0,
+                "idle": up - busy, "running": busy, "initializing": booting - stuck(faults.throttled || faults.unhealthy),
+                "ready": up, "throttled": stuck(faults.throttled), "unhealthy": stuck(faults.unhealthy),
             },
         })
     }

@@ -18,7 +18,7 @@ use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, TrustedProxies};
 use thermocline_policy::Defaults;
 use thermocline_provider::Provider;
-use thermocline_server::{AdminToken, ControlPlane, Parts, serve_admin};
+use thermocline_server::{AdminToken, ControlPlane, HttpProbe, Parts, serve_admin};
 use thermocline_store::Store;
 use thermocline_table::Table;
 use tokio::runtime::{Handle, Runtime};
@@ -232,6 +232,7 @@ impl Wiring {
             vram: self.vram,
             providers: self.providers,
             hints: Vec::new(),
+            probe: Arc::new(HttpProbe::new()),
             drain: self.lifecycle.drain.clone(),
         };
         let control = ControlPlane::start(parts)

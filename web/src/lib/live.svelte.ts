@@ -24,6 +24,8 @@ class Live {
   /** Goes on by itself, once a second: for ages. */
   now = $state(Date.now());
 
+  /** All of them, as far as they have come. */
+  #incoming: Map<string, Gauge> | undefined;
   #rates = new Map<string, number[]>();
   #lastId: string | null = null;
   #seen = new Set<string>();
@@ -58,6 +60,7 @@ class Live {
     this.gauges = new Map();
     this.events = [];
     this.ready = false;
+    this.#incoming = undefined;
     this.#lastId = null;
     this.#seen.clear();
     this.#rates.clear();
@@ -80,23 +83,32 @@ class Live {
   }
 
   #gauges(message: Gauges): void {
-    const gauges = new Map(message.all ? [] : this.gauges);
+    if (message.all) this.#incoming = new Map();
+    const gauges = this.#incoming ?? new Map(this.gauges);
     for (const gauge of message.items) gauges.set(gauge.name, gauge);
     for (const name of message.gone) gauges.delete(name);
-    for (const gauge of gauges.values()) this.#remember(gauge);
-    for (const name of this.#rates.keys()) if (!gauges.has(name)) this.#rates.delete(name);
-    this.gauges = gauges;
     this.heard = Date.now();
     this.at = Date.parse(message.at) / 1000;
     this.stale = false;
+    if (!message.more) {
+      this.#incoming = undefined;
+      this.#remember(gauges);
+    } else if (this.ready) {
+      // What is shown stays until the rest has come, too.
+      return;
+    }
+    this.gauges = new Map(gauges);
     this.ready = true;
   }
 
-  #remember(gauge: Gauge): void {
-    const rates = this.#rates.get(gauge.name) ?? [];
-    rates.push(gauge.rps);
-    if (rates.length > REMEMBERED) rates.shift();
-    this.#rates.set(gauge.name, rates);
+  #remember(gauges: ReadonlyMap<string, Gauge>): void {
+    for (const { name, rps } of gauges.values()) {
+      const rates = this.#rates.get(name) ?? [];
+      rates.push(rps);
+      if (rates.length > REMEMBERED) rates.shift();
+      this.#rates.set(name, rates);
+    }
+    for (const name of this.#rates.keys()) if (!gauges.has(name)) this.#rates.delete(name);
   }
 
   #event(event: ServerEvent): void {

@@ -69,29 +69,41 @@ test('words of a provider and of a specification never become markup', async () 
   await server.call('DELETE', '/deployments/trapped');
 });
 
-/** When the first cards or words of a loaded page are painted, ms. */
-async function firstPaint(): Promise<number> {
+test('a deletion that its provider refuses is shown with its reason, until it is done', async () => {
+  await server.deploy({ name: 'stuck', image: 'i:1', tiers: { pod: { provider: 'trap' } } });
+  await server.request('stuck');
+  open = await Console.open(browser, server);
+  await open.card('stuck', 'pod').getByText('running').waitFor();
+  await server.call('DELETE', '/deployments/stuck');
+  const card = open.card('stuck');
+  await card.getByText('deleting').waitFor();
+  await card.getByText('onerror').waitFor();
+  await open.go('deployments/stuck');
+  await open.page.getByText('It cannot be deleted yet.').waitFor();
+  adapter.refuses = false;
+  await open.go('');
+  await open.card('stuck').waitFor({ state: 'detached', timeout: 30_000 });
+});
+
+/** How long after a load the first card, or the word that there is none, is there, ms. */
+async function firstCards(): Promise<number> {
   open = await Console.open(browser, server);
   const { page } = open;
   const times: number[] = [];
   for (let round = 0; round < 5; round++) {
     await page.reload();
     await page.locator('[data-name], :text("No deployments yet")').first().waitFor();
-    times.push(
-      await page.evaluate(
-        () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
-      ),
-    );
+    times.push(await page.evaluate(() => performance.now()));
   }
   expect(open.wrong).toEqual([]);
   await open.close();
   open = undefined;
-  return times.sort((a, b) => a - b)[2] ?? 0;
+  return Math.min(...times);
 }
 
-test('two thousand deployments are painted no later than twice as late as none', async () => {
+test('two thousand deployments are there no later than twice as late as none', async () => {
   await until(async () => (await server.call('GET', '/deployments')).body.items.length === 0);
-  const empty = await firstPaint();
+  const none = await firstCards();
   const items = Array.from({ length: MANY }, (_, i) => ({
     name: `many-${i}`,
     image: 'demo/model',
@@ -103,11 +115,9 @@ test('two thousand deployments are painted no later than twice as late as none',
     });
     expect(status, JSON.stringify(body).slice(0, 300)).toBe(200);
   }
-  const many = await firstPaint();
-  console.log(
-    `first paint: empty ${empty.toFixed(0)} ms, ${MANY} deployments ${many.toFixed(0)} ms`,
-  );
-  expect(many).toBeLessThanOrEqual(2 * Math.max(empty, 50));
+  const many = await firstCards();
+  console.log(`first cards: none ${none.toFixed(0)} ms, ${MANY} deployments ${many.toFixed(0)} ms`);
+  expect(many).toBeLessThanOrEqual(2 * none);
   open = await Console.open(browser, server);
   await open.page.getByRole('button', { name: /^\d+ more$/ }).waitFor();
   await open.page.getByLabel('Filter by name').fill('many-1999');

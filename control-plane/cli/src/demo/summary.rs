@@ -35,7 +35,7 @@ pub(crate) async fn tell(client: &Client, tallies: &Tallies) {
         rows.push(row(name, *tally, changes.await.ok().and_then(Result::ok)));
     }
     let requests: u64 = all.iter().map(|(_, tally)| tally.requests()).sum();
-    let table = table(&COLUMNS, rows.into_iter());
+    let table = table(&COLUMNS, rows);
     // Whoever closed our output does not want to read this either.
     let _ = print(&format!("\nsummary: {requests} requests\n{table}\n"));
 }

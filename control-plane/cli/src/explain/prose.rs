@@ -22,6 +22,7 @@ pub(crate) fn tell(name: &str, decision: &Decision) -> String {
         )
     }));
     lines.push(traffic(&decision.inputs));
+    lines.extend(super::money::tell(decision));
     lines.extend(next_switch(name, decision));
     let refusals = decision.alternatives.iter();
     lines.extend(refusals.map(|tier| refusal(tier, &decision.inputs)));
@@ -51,6 +52,8 @@ fn words(reason: &str, inputs: &Inputs) -> Option<String> {
         "no_serverless" => "there is no serverless tier",
         "no_pod" => "there is no pod tier",
         "pod_warm" if inputs.pod_pinned => "a pod is kept",
+        "pod_warm" if promote == NEVER => "serverless would not pay now",
+        "below_promote" if promote == NEVER => "a pod would not pay now",
         "pod_warm" => {
             return Some(format!(
                 "a warm pod stays while the window holds {demote} requests or more"
@@ -82,7 +85,7 @@ fn traffic(inputs: &Inputs) -> String {
     } else {
         ", not yet seen in full"
     };
-    let limits = match inputs.rate_decides() {
+    let limits = match inputs.rate_decides() && promote != NEVER {
         true => format!("; {promote} or more promote to pod, fewer than {demote} demote"),
         false => String::new(),
     };
@@ -116,6 +119,9 @@ fn next_switch(name: &str, decision: &Decision) -> Option<String> {
 
 fn promotion(inputs: &Inputs) -> String {
     let (promote, _) = thresholds(inputs);
+    if promote == NEVER {
+        return BY_REGRET.to_owned();
+    }
     match promote.saturating_sub(inputs.count) {
         0 => format!("The rate asks for a pod; the pod is {}.", inputs.pod),
         more => format!(
@@ -126,7 +132,10 @@ fn promotion(inputs: &Inputs) -> String {
 }
 
 fn demotion(inputs: &Inputs) -> String {
-    let (_, demote) = thresholds(inputs);
+    let (promote, demote) = thresholds(inputs);
+    if promote == NEVER && demote == 0 {
+        return BY_REGRET.to_owned();
+    }
     if demote == 0 {
         return "Next switch: none, the rate never falls below zero.".to_owned();
     }
@@ -165,6 +174,11 @@ fn refusal(alternative: &Alternative, inputs: &Inputs) -> String {
     let why = words(reason, inputs).unwrap_or_else(|| reason.to_owned());
     format!("Not {}: {why}.", alternative.tier)
 }
+
+/// A threshold that no count reaches: it is not the rate that decides.
+const NEVER: u64 = u64::MAX;
+const BY_REGRET: &str =
+    "Next switch: when the other tier would have saved what a switch costs.";
 
 /// The thresholds in whole requests: `count >= x` and `count < x` say the same of `ceil(x)`.
 fn thresholds(inputs: &Inputs) -> (u64, u64) {

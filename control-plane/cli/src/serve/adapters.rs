@@ -12,6 +12,7 @@ use thermocline_clock::Clock;
 use thermocline_docker::{DockerProvider, Limits};
 use thermocline_provider::Provider;
 use thermocline_server::{Config, ProviderConfig};
+use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 
@@ -35,17 +36,18 @@ pub(super) async fn configured(
     config: &Config,
     folder: &Path,
     clock: &Clock,
+    drain: &CancellationToken,
 ) -> Result<(Vec<Named>, Hints), Failure> {
     let (mut named, mut hints) = (Vec::new(), Hints::new());
     let mut accounts = runpod::Accounts::default();
     for (name, provider) in &config.providers {
         let (kind, adapter, hint): (_, Arc<dyn Provider>, _) = match provider {
             ProviderConfig::Sim(config) => {
-                let (sim, hint) = sim::supervised(name, config, folder, clock).await?;
+                let (sim, hint) = sim::supervised(name, config, folder, clock, drain).await?;
                 ("sim", Arc::new(sim), Some(hint))
             }
             ProviderConfig::Plugin(config) => {
-                let (plugin, hint) = plugin::adapter(name, config, clock)?;
+                let (plugin, hint) = plugin::adapter(name, config, clock, drain)?;
                 ("plugin", plugin, hint)
             }
             ProviderConfig::Runpod(config) => {

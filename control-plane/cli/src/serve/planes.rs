@@ -13,7 +13,9 @@ use thermocline_clock::Clock;
 use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, Threads, TrustedProxies};
 use thermocline_provider::Provider;
-use thermocline_server::{AdminToken, Config, ControlPlane, Parts, check_token, serve_admin};
+use thermocline_server::{
+    AdminToken, Config, ControlPlane, HttpProbe, Parts, check_token, serve_admin,
+};
 use thermocline_store::Store;
 use thermocline_table::Table;
 use tokio::runtime::Handle;
@@ -131,7 +133,8 @@ async fn control_plane(
         .await
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
     let docker = adapters::docker(config, clock)?;
-    let (mut providers, mut hints) = adapters::configured(config, folder, clock).await?;
+    let (mut providers, mut hints) =
+        adapters::configured(config, folder, clock, &lifecycle.drain).await?;
     hints.push(("docker".to_owned(), docker.watch(&owner).boxed()));
     let docker: Arc<dyn Provider> = Arc::new(docker);
     providers.push(("docker".to_owned(), "docker", docker));
@@ -144,6 +147,7 @@ async fn control_plane(
         vram: config.vram.unwrap_or(0),
         providers,
         hints,
+        probe: Arc::new(HttpProbe::new()),
         drain: lifecycle.drain.clone(),
     };
     ControlPlane::start(parts)

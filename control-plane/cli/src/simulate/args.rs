@@ -9,8 +9,11 @@ use thermocline_simulate::{Assumptions, Candidate, Generator};
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
     /// Arrivals: CSV with a header and a column t_s (seconds), optionally exec_s, model, in_tokens, out_tokens
-    #[arg(long, value_name = "FILE", required_unless_present = "generate")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["generate", "from_ledger"])]
     pub(crate) trace: Option<PathBuf>,
+    /// The server's own arrivals of so long until now instead, 3 days at most; one deployment each
+    #[arg(long, value_name = "DURATION", conflicts_with_all = ["trace", "generate"], value_parser = ledger)]
+    pub(crate) from_ledger: Option<Duration>,
     /// Made-up arrivals instead: poisson, diurnal, on_off, bursty or rare, as poisson:rps=0.2,hours=24
     #[arg(long, value_name = "TRAFFIC", conflicts_with = "trace")]
     pub(crate) generate: Option<Generator>,
@@ -111,6 +114,15 @@ impl Simulate {
             true => Candidate::ALL.to_vec(),
             false => self.policies.clone(),
         }
+    }
+}
+
+fn ledger(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_secs(3 * 86_400);
+    let duration = crate::args::some_duration(text)?;
+    match duration <= MOST {
+        true => Ok(duration),
+        false => Err("must be 72h or less".to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `simulate`: what policies would have cost for the arrivals of a trace.
 
 mod args;
+mod ledger;
 mod source;
 mod table;
 
@@ -16,6 +17,7 @@ use source::Source;
 use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::session::Session;
 
 /// How many arrivals go by between two moves of the progress bar.
 const PROGRESS: u64 = 16_384;
@@ -23,11 +25,18 @@ const PROGRESS: u64 = 16_384;
 /// Replays a trace and prints what each policy would have cost.
 ///
 /// # Errors
-/// Usage, for a trace or a flag that cannot be used; refused, when the
+/// Those of the call, with `--from-ledger`; usage, for a trace or a flag that cannot be used; refused, when the
 /// objective is missed; a fault, when the chart cannot be written.
-pub(crate) fn run(format: Format, args: &Simulate) -> Result<(), Failure> {
+pub(crate) async fn run(
+    format: Format,
+    args: &Simulate,
+    session: impl FnOnce() -> Result<Session, Failure>,
+) -> Result<(), Failure> {
     let assumptions = args.assumptions();
-    let source = Source::open(args)?;
+    let source = match args.from_ledger {
+        Some(since) => Source::ledger(&session()?, since).await?,
+        None => Source::open(args)?,
+    };
     let mut fleet = Fleet::new(&args.candidates(), &assumptions, source.deployments().len());
     let mut curve = RateCurve::over(source.span());
     let bar = progress(source.arrivals());
@@ -58,7 +67,8 @@ fn progress(arrivals: Option<u64>) -> ProgressBar {
     let Some(arrivals) = arrivals.filter(|_| std::io::stderr().is_terminal()) else {
         return ProgressBar::hidden();
     };
-    let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} arrivals, {eta} left");
+    let style =
+        ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} arrivals, {eta} left");
     let bar = ProgressBar::new(arrivals);
     match style {
         Ok(style) => bar.with_style(style),
@@ -83,7 +93,9 @@ fn hold_to_objective(args: &Simulate, report: &Report) -> Result<(), Failure> {
         .map(|p| {
             let policy = &p.policy;
             let p95 = p.response_p95_s;
-            format!("{policy} misses the objective: 95 of 100 are answered within {p95} s, not {most} s")
+            format!(
+                "{policy} misses the objective: 95 of 100 are answered within {p95} s, not {most} s"
+            )
         })
         .collect();
     match lines.is_empty() {

@@ -3,13 +3,16 @@ use std::time::Duration;
 use thermocline_simulate::{Arrival, Assumptions, Generator, Trace, TraceError};
 
 use super::Simulate;
+use super::ledger::Ledger;
 use crate::failure::Failure;
 use crate::output;
+use crate::session::Session;
 
 /// Where arrivals come from.
 pub(super) enum Source {
     File(Trace, String),
     MadeUp(Generator, u64),
+    Ledger(Ledger),
 }
 
 impl Source {
@@ -22,13 +25,20 @@ impl Source {
         let trace = Trace::open(path).map_err(unusable)?;
         let file = path.display().to_string();
         if trace.is_unsorted() {
-            output::note(&format!("{file}: rows are out of order; they are sorted in memory"));
+            output::note(&format!(
+                "{file}: rows are out of order; they are sorted in memory"
+            ));
         }
         Ok(Source::File(trace, file))
     }
 
+    pub(super) async fn ledger(session: &Session, since: Duration) -> Result<Self, Failure> {
+        Ledger::fetch(session, since).await.map(Source::Ledger)
+    }
+
     pub(super) fn span(&self) -> Duration {
         match self {
+            Source::Ledger(ledger) => ledger.span(),
             Source::File(trace, _) => trace.span(),
             Source::MadeUp(generator, _) => generator.span,
         }
@@ -39,6 +49,7 @@ impl Source {
         match self {
             Source::File(trace, _) => Some(trace.arrivals()),
             Source::MadeUp(..) => None,
+            Source::Ledger(ledger) => Some(ledger.arrivals()),
         }
     }
 
@@ -46,6 +57,7 @@ impl Source {
         match self {
             Source::File(trace, _) => trace.deployments(),
             Source::MadeUp(..) => &[],
+            Source::Ledger(ledger) => ledger.deployments(),
         }
     }
 
@@ -54,6 +66,10 @@ impl Source {
         match (self, first) {
             (Source::File(_, file), Some(first)) => format!("{file}, {first}"),
             (Source::File(_, file), None) => file.clone(),
+            (Source::Ledger(_), first) => {
+                let first = first.map_or("nothing", String::as_str);
+                format!("the ledger, {first}")
+            }
             (Source::MadeUp(generator, seed), _) => format!("{generator}, seed {seed}"),
         }
     }
@@ -67,6 +83,10 @@ impl Source {
             Source::File(trace, _) => trace
                 .replay(|row| assumptions.service(row), each)
                 .map_err(unusable),
+            Source::Ledger(ledger) => {
+                ledger.replay(assumptions.model.work.service, each);
+                Ok(())
+            }
             Source::MadeUp(generator, seed) => {
                 for at in generator.arrivals(*seed) {
                     each(Arrival {

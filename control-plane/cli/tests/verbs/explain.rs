@@ -170,3 +170,52 @@ async fn a_decision_of_the_past_is_found_by_its_id() {
     let ran = stub.run(&["explain", "sdxl", "--decision", "01K"]).await;
     assert_eq!(ran, failed(4, "error: sdxl has no decision 01K\n"));
 }
+
+fn costs() -> Value {
+    json!({
+        "mode": "regret",
+        "break_even": { "rps": 0.1, "answer": "at" },
+        "tiers": [
+            { "tier": "serverless", "usd_per_hour": 1.94, "p95_s": 33.02 },
+            { "tier": "pod", "usd_per_hour": 1.39, "p95_s": 3.1 }
+        ],
+        "regret": { "saved_usd": 0.05, "switch_usd": 0.14 },
+        "objective": { "p95_s": 8.0, "steers": true }
+    })
+}
+
+#[tokio::test]
+async fn a_decision_is_explained_in_money() {
+    let mut decision = decision("serverless", "below_promote", 60);
+    decision["inputs"]["promote_count"] = Value::Null;
+    decision["inputs"]["demote_count"] = json!(0);
+    decision["costs"] = costs();
+    let text = "\
+sdxl is served by serverless: a pod would not pay now (rule `below_promote`).
+In the last 5m: 60 requests (0.20 per second).
+At this rate serverless costs $1.94 an hour (95 of 100 answered within 33.0 s), pod costs $1.39 an hour (95 of 100 answered within 3.1 s).
+They cost the same at 0.100 requests a second; it is above that.
+Since the last switch the other tier would have saved $0.0500; switching costs $0.14; so it stays.
+The objective, 95 of 100 within 8 s, asks for a pod: serverless would miss it.
+Next switch: when the other tier would have saved what a switch costs.
+Decided at 2026-03-02T10:00:00Z.
+";
+    assert_eq!(explained(&decision).await, text);
+}
+
+#[tokio::test]
+async fn prices_that_leave_nothing_to_compare_are_said_to() {
+    let mut decision = decision("serverless", "below_promote", 1);
+    for (answer, words) in [
+        ("never", "A pod is at no rate the cheaper one."),
+        ("always", "A pod costs nothing"),
+        ("pod_unpriced", "Without both prices the fixed thresholds hold."),
+    ] {
+        decision["costs"] = costs();
+        decision["costs"]["break_even"] = json!({ "rps": null, "answer": answer });
+        decision["costs"]["tiers"][1]["usd_per_hour"] = Value::Null;
+        let text = explained(&decision).await;
+        assert!(text.contains(words), "{text}");
+        assert!(text.contains("pod has no known price"), "{text}");
+    }
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test may panic
 
 mod connection;
+mod cost;
 mod deploy;
 mod doctor;
 mod events;
@@ -10,4 +11,5 @@ mod explain;
 mod force;
 mod inspect;
 mod lifecycle;
+mod simulate;
 mod stub;

@@ -124,7 +124,10 @@ async fn answer(
         headers,
         body,
     });
-    let Some(replies) = script.replies.get_mut(&line) else {
+    // A query may hold the time of now: a reply for the path alone does too.
+    let path = format!("{method} {}", uri.path());
+    let known = script.replies.contains_key(&line);
+    let Some(replies) = script.replies.get_mut(if known { &line } else { &path }) else {
         return (StatusCode::NOT_IMPLEMENTED, format!("no reply for {line}")).into_response();
     };
     let only = replies.len() == 1;

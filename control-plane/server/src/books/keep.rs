@@ -2,13 +2,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    CostModel, Hindsight, InstanceState, Moment, NanoUsd, PolicyMode, SLOT, SlotCost, Spec, Tier,
+    CostModel, Hindsight, InstanceState, Moment, NanoUsd, Rate, SLOT, SlotCost, Spec, Tier,
     UsdPerSecond, Work,
 };
 use thermocline_table::{Deployment, Outcome, Tally};
 
 use super::{Kept, Paid, steering};
 use crate::control::ControlPlane;
+use crate::costs::service;
 use crate::deployment::Controlled;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
@@ -39,16 +40,17 @@ impl ControlPlane {
         let config = live.config.load();
         let mut kept = deployment.books.kept();
         kept.follow(&config.settings);
-        if kept.slot + SLOT <= now || kept.steering.model().prices.serverless.is_none() {
-            let model = self.model_of(deployment, &config.spec, config.settings.value_of_wait);
-            kept.learn(model);
-        }
-        let look = Look {
+        let mut look = Look {
             live,
             model: *kept.steering.model(),
             now,
             wall,
-            serverless_provider: config.spec.tiers.serverless.as_ref().map(|t| t.provider.clone()),
+            serverless_provider: config
+                .spec
+                .tiers
+                .serverless
+                .as_ref()
+                .map(|t| t.provider.clone()),
         };
         kept.count(&look);
         for (payee, price, since) in paid_instances(deployment) {
@@ -56,6 +58,12 @@ impl ControlPlane {
             kept.pay(&look, payee, price.over(span), span);
         }
         kept.counted = now;
+        if kept.slot + SLOT <= now || !kept.steering.is_priced() {
+            let wait = config.settings.value_of_wait;
+            kept.learn(self.model_of(deployment, &config.spec, wait));
+            look.model = *kept.steering.model();
+            kept.hold_to_objective(&look, &config.spec);
+        }
         while kept.slot + SLOT <= now {
             kept.end_slot(&look);
         }
@@ -63,7 +71,12 @@ impl ControlPlane {
     }
 
     /// Prices as they are known, times as they were measured.
-    fn model_of(self: &Arc<Self>, deployment: &Controlled, spec: &Spec, wait: UsdPerSecond) -> CostModel {
+    fn model_of(
+        self: &Arc<Self>,
+        deployment: &Controlled,
+        spec: &Spec,
+        wait: UsdPerSecond,
+    ) -> CostModel {
         let mut prices = self.prices(spec, wait);
         let real = paid_instances(deployment).next().map(|(_, price, _)| price);
         prices.pod = real.or(prices.pod);
@@ -78,7 +91,9 @@ impl ControlPlane {
 fn work_of(tally: &Tally, spec: &Spec) -> Work {
     let prior = Work::default();
     let concurrency = &spec.concurrency;
-    let places = concurrency.limit_per_instance().or(concurrency.max_concurrency);
+    let places = concurrency
+        .limit_per_instance()
+        .or(concurrency.max_concurrency);
     let idle = spec.idle_timeout(Tier::Serverless);
     let (mut sum, mut count) = (Duration::ZERO, 0);
     for (_, sketch) in tally.service.iter() {
@@ -104,7 +119,10 @@ fn paid_instances(
 ) -> impl Iterator<Item = (super::Payee, UsdPerSecond, Moment)> {
     let instances = deployment.instances().into_iter();
     instances.filter_map(|instance| {
-        let exists = !matches!(instance.state(), InstanceState::Intended | InstanceState::Gone);
+        let exists = !matches!(
+            instance.state(),
+            InstanceState::Intended | InstanceState::Gone
+        );
         let price = UsdPerSecond::hourly(instance.usd_per_hour()?.as_usd())?;
         let payee = (instance.tier, instance.provider.name.clone());
         (exists && instance.tier == Tier::Pod).then_some((payee, price, instance.since))
@@ -128,6 +146,14 @@ impl Kept {
         if model.prices != known.prices || model.work.is_news_to(&known.work) {
             self.steering.learn(&model);
         }
+    }
+
+    /// The objective at the rate of now.
+    fn hold_to_objective(&mut self, look: &Look<'_>, spec: &Spec) {
+        let objective = spec.objective.as_ref().map(|objective| objective.p95);
+        let rate = Rate::per_second(look.live.observe(look.now).rps).unwrap_or_default();
+        let service = service(&look.live.tally, &look.model).p95;
+        self.steering.hold_to(objective, service, rate);
     }
 
     /// Requests that came, and those that serverless served, since the last look.
@@ -205,8 +231,7 @@ impl Kept {
 
     fn put_in_force(&self, live: &Deployment) {
         let thresholds = *self.steering.thresholds();
-        let steered = self.steering.mode() != PolicyMode::Thresholds;
-        if steered && live.thresholds() != thresholds {
+        if live.is_steered() && live.thresholds() != thresholds {
             live.steer(thresholds);
         }
     }

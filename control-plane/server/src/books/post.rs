@@ -61,7 +61,8 @@ impl ControlPlane {
         deployment.books.draw(&deployment.live.name, &mut unposted);
     }
 
-    async fn post(&self) {
+    /// Writes the books down now.
+    pub(crate) async fn post(&self) {
         let deployments = self.all();
         deployments.iter().for_each(|d| self.close_books(d));
         let unposted = || self.unposted.lock().unwrap_or_else(|e| e.into_inner());
@@ -85,29 +86,35 @@ impl Books {
     fn draw(&self, name: &str, postings: &mut Postings) {
         let unposted = std::mem::take(&mut self.kept().unposted);
         let paid = unposted.paid.into_iter();
-        postings.ledger.extend(paid.map(|((hour, (tier, provider)), paid)| LedgerEntry {
-            hour,
-            deployment: name.to_owned(),
-            tier,
-            provider,
-            micros: paid.micros,
-            cost: paid.cost,
-        }));
+        postings
+            .ledger
+            .extend(paid.map(|((hour, (tier, provider)), paid)| LedgerEntry {
+                hour,
+                deployment: name.to_owned(),
+                tier,
+                provider,
+                micros: paid.micros,
+                cost: paid.cost,
+            }));
         let what_if = unposted.what_if.into_iter();
-        postings.what_if.extend(what_if.map(|(hour, sum)| WhatIfEntry {
-            hour,
-            deployment: name.to_owned(),
-            arrivals: sum.arrivals,
-            serverless: sum.serverless,
-            pod: sum.pod,
-            optimum: sum.optimum,
-        }));
+        postings
+            .what_if
+            .extend(what_if.map(|(hour, sum)| WhatIfEntry {
+                hour,
+                deployment: name.to_owned(),
+                arrivals: sum.arrivals,
+                serverless: sum.serverless,
+                pod: sum.pod,
+                optimum: sum.optimum,
+            }));
         let arrivals = unposted.arrivals.into_iter();
-        postings.arrivals.extend(arrivals.map(|(slot, arrivals)| SlotArrivals {
-            slot,
-            deployment: name.to_owned(),
-            arrivals,
-        }));
+        postings
+            .arrivals
+            .extend(arrivals.map(|(slot, arrivals)| SlotArrivals {
+                slot,
+                deployment: name.to_owned(),
+                arrivals,
+            }));
     }
 }
 
@@ -121,7 +128,9 @@ fn sketch(deployment: &Controlled, tier: Tier, what: Measure) -> &Sketch {
 
 fn measures(deployment: &Controlled) -> Vec<MeasureRow> {
     let kinds = [Measure::Service, Measure::Start];
-    let all = Tier::ALL.into_iter().flat_map(|tier| kinds.map(|what| (tier, what)));
+    let all = Tier::ALL
+        .into_iter()
+        .flat_map(|tier| kinds.map(|what| (tier, what)));
     all.map(|(tier, what)| MeasureRow {
         deployment: deployment.live.name.to_string(),
         tier,

@@ -37,6 +37,7 @@ impl ControlPlane {
             Ok(Some(epoch)) => epoch,
             Ok(None) => {
                 tracing::error!(instance = instance.id, "another writer has moved it on");
+                instance.let_go();
                 return false;
             }
             Err(error) => {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{InstanceEvent, NanoUsd};
-use thermocline_provider::{Provider, ProviderInstance};
+use thermocline_policy::{InstanceEvent, InstanceState, NanoUsd};
+use thermocline_provider::{Provider, ProviderError, ProviderErrorKind, ProviderInstance};
 use thermocline_store::InstanceChanges;
 use thermocline_table::StartFailed;
 
@@ -26,23 +26,21 @@ impl ControlPlane {
         let patience = deployment.with_spec(|spec| spec.health.start_timeout);
         let deadline = instance.since + patience;
         let mut pause = FIRST_PAUSE;
-        // Whether an earlier call may have made it, be it an earlier process's.
-        let mut doubtful = instance.adopted;
         while instance.state().is_starting() && !self.drain.is_cancelled() {
             let adapter = &instance.provider.adapter;
             let result = adapter.create(&instance.id, &instance.request).await;
-            let error = match result {
+            let error = match result.and_then(|created| ours(instance, created)) {
                 Ok(created) => return self.created(deployment, instance, created).await,
                 Err(error) => error,
             };
             if error.before_effect() {
                 self.give_up(deployment, instance, refused(&error)).await;
-                if !doubtful {
+                if !instance.is_doubtful() {
                     self.never_made(deployment, instance).await;
                 }
                 return;
             }
-            doubtful = true;
+            instance.doubt();
             tracing::warn!(instance = instance.id, %error, "a create was not answered");
             if self.clock.now() >= deadline {
                 let failed = StartFailed {
@@ -63,11 +61,13 @@ impl ControlPlane {
         instance: &Arc<Instance>,
         created: ProviderInstance,
     ) {
+        // Until its id is written down: a refusal of the next call says nothing.
+        instance.doubt();
         let event = InstanceEvent::Created {
             provider_id: created.id,
         };
         let changes = InstanceChanges {
-            usd_per_hour: created.usd_per_hour.map(NanoUsd::from_usd),
+            usd_per_hour: price(created.usd_per_hour),
             ..InstanceChanges::default()
         };
         if !self.advance(deployment, instance, event, changes).await {
@@ -78,7 +78,8 @@ impl ControlPlane {
 
     /// The provider said for certain that nothing was made.
     async fn never_made(self: &Arc<Self>, deployment: &Arc<Controlled>, instance: &Arc<Instance>) {
-        if instance.state().provider_id().is_none() {
+        let given_up = InstanceState::Stopping { provider_id: None };
+        if instance.state() == given_up {
             self.confirmed_absent(deployment, instance).await;
         }
     }
@@ -102,4 +103,20 @@ impl ControlPlane {
             tracing::warn!(instance = instance.id, %error, "a row could not be dropped");
         }
     }
+}
+
+/// What a create returned, unless it is somebody else's or cannot be deleted
+/// again: then nothing is known of what it made.
+fn ours(instance: &Instance, created: ProviderInstance) -> Result<ProviderInstance, ProviderError> {
+    if instance.is(&created) && !created.id.is_empty() {
+        return Ok(created);
+    }
+    let detail = "the provider answered with an instance that is not ours";
+    Err(ProviderError::new(ProviderErrorKind::Unavailable, detail))
+}
+
+/// A price as it is kept, where it is one.
+pub(super) fn price(usd_per_hour: Option<f64>) -> Option<NanoUsd> {
+    let real = usd_per_hour.filter(|usd| usd.is_finite() && *usd >= 0.0);
+    real.map(NanoUsd::from_usd)
 }

@@ -7,6 +7,7 @@ use thermocline_store::InstanceChanges;
 use thermocline_table::StartFailed;
 
 use super::Instance;
+use super::create::price;
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 use crate::probe::Readiness;
@@ -14,13 +15,14 @@ use crate::probe::Readiness;
 /// How often the provider is asked while an instance starts.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const FIRST_ASK: Duration = Duration::from_millis(100);
-/// Answers of "unknown" in a row after which a young instance is believed to be gone.
+/// Answers of "unknown" in a row after which an instance that is not too young
+/// to be known is believed to be gone.
 const MOST_UNKNOWN: u32 = 5;
 
 /// What is known of a start in progress.
 #[derive(Default)]
 struct Progress {
-    address: Option<(Address, Option<f64>)>,
+    address: Option<(Address, Option<NanoUsd>)>,
     passes: u32,
     unknown: u32,
     next_ask: Moment,
@@ -91,11 +93,12 @@ impl ControlPlane {
         progress.asks += 1;
         let pause = (FIRST_ASK * progress.asks).min(ASK_EVERY);
         progress.next_ask = self.clock.now() + pause;
-        match result {
+        match result.map(|seen| seen.filter(|seen| instance.is(seen))) {
             Err(error) => tracing::debug!(instance = instance.id, %error, "no news of a start"),
             Ok(None) => {
                 progress.unknown += 1;
-                if progress.unknown >= MOST_UNKNOWN {
+                let visible = instance.is_visible(self.clock.now());
+                if visible && progress.unknown >= MOST_UNKNOWN {
                     return Some(failed(
                         "start_failed",
                         "it vanished while it started".to_owned(),
@@ -103,6 +106,7 @@ impl ControlPlane {
                 }
             }
             Ok(Some(seen)) => {
+                instance.seen();
                 progress.unknown = 0;
                 return progress.learn(seen);
             }
@@ -115,11 +119,11 @@ impl ControlPlane {
         deployment: &Arc<Controlled>,
         instance: &Arc<Instance>,
         address: &Address,
-        price: Option<f64>,
+        price: Option<NanoUsd>,
     ) {
         let changes = InstanceChanges {
             address: serde_json::to_string(address).ok(),
-            usd_per_hour: price.map(NanoUsd::from_usd),
+            usd_per_hour: price,
             detail: None,
         };
         // The idle clock starts at "ready" (or at the last response, if later).
@@ -142,7 +146,8 @@ impl Progress {
         match seen.state {
             ProviderState::Starting => self.address = None,
             ProviderState::Ready => {
-                self.address = seen.address.map(|address| (address, seen.usd_per_hour));
+                let price = price(seen.usd_per_hour);
+                self.address = seen.address.map(|address| (address, price));
             }
             ProviderState::Failed | ProviderState::Stopping | ProviderState::Gone => {
                 let detail = match seen.detail.is_empty() {

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{InstanceEvent, Moment};
-use thermocline_provider::{Deletion, Provider, ProviderError, list_all};
+use thermocline_policy::{InstanceEvent, InstanceState, Moment};
+use thermocline_provider::{Deletion, Provider, ProviderError};
 use thermocline_store::InstanceChanges;
 
-use super::Instance;
+use super::{Instance, VISIBLE_WITHIN};
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 
@@ -16,8 +16,6 @@ const LONGEST_LOOK: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Complete lists without it, in a row, that confirm an absence.
 const LISTS: u32 = 2;
-/// A young instance may be hidden from calls for this long.
-const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
 
 /// How far a deletion is.
 struct Effort {
@@ -56,8 +54,9 @@ impl Effort {
         self.failures += 1;
     }
 
-    fn proves_absence(&self, now: Moment) -> bool {
-        let visible = self.accepted || now.since(self.began) >= VISIBLE_WITHIN;
+    fn proves_absence(&self, instance: &Instance, now: Moment) -> bool {
+        let accepted = self.accepted && instance.is_visible(now);
+        let visible = accepted || now.since(self.began) >= VISIBLE_WITHIN;
         visible && self.absences >= LISTS
     }
 
@@ -82,7 +81,8 @@ impl ControlPlane {
         provider_id: Option<String>,
     ) {
         let mut effort = Effort::beginning(self.clock.now());
-        while !self.drain.is_cancelled() {
+        let stopping = || matches!(instance.state(), InstanceState::Stopping { .. });
+        while stopping() && !self.drain.is_cancelled() {
             let step = match &provider_id {
                 Some(id) => self.delete_step(instance, id, &mut effort).await,
                 None => self.search_step(deployment, instance).await,
@@ -98,7 +98,7 @@ impl ControlPlane {
                     self.tell_refusal(deployment, instance, &error, effort.failures);
                 }
             }
-            if effort.proves_absence(self.clock.now()) {
+            if effort.proves_absence(instance, self.clock.now()) {
                 return self.confirmed_absent(deployment, instance).await;
             }
             let until = self.clock.now() + effort.next_pause();
@@ -118,11 +118,16 @@ impl ControlPlane {
         effort: &mut Effort,
     ) -> Result<Look, ProviderError> {
         let adapter = &instance.provider.adapter;
-        effort.accepted |= adapter.delete(id).await? == Deletion::Accepted;
-        if adapter.get(id).await?.is_some() {
+        effort.accepted |= instance.provider.delete(id).await? == Deletion::Accepted;
+        if adapter
+            .get(id)
+            .await?
+            .is_some_and(|seen| instance.is(&seen))
+        {
+            instance.seen();
             return Ok(Look::There);
         }
-        let (all, complete) = list_all(adapter.as_ref(), &self.owner).await?;
+        let (all, complete) = instance.provider.list(&self.owner).await?;
         match complete && !all.iter().any(|seen| seen.id == id) {
             true => Ok(Look::Absent),
             false => Ok(Look::There),
@@ -135,9 +140,8 @@ impl ControlPlane {
         deployment: &Arc<Controlled>,
         instance: &Arc<Instance>,
     ) -> Result<Look, ProviderError> {
-        let listed = list_all(instance.provider.adapter.as_ref(), &self.owner).await;
-        let (all, complete) = listed?;
-        let Some(found) = all.into_iter().find(|seen| seen.key == instance.id) else {
+        let (all, complete) = instance.provider.list(&self.owner).await?;
+        let Some(found) = all.into_iter().find(|seen| instance.is(seen)) else {
             return Ok(if complete { Look::Absent } else { Look::There });
         };
         let event = InstanceEvent::Created {

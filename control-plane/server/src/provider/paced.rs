@@ -14,6 +14,9 @@ use super::Condition;
 /// A rate limit that named no delay is kept for this long.
 const UNNAMED_DELAY: Duration = Duration::from_secs(5);
 
+/// A backstop far above what adapters allow a call.
+const LONGEST_CALL: Duration = Duration::from_secs(120);
+
 /// How often each call ended in which way.
 pub(crate) type Calls = BTreeMap<(&'static str, &'static str), u64>;
 
@@ -61,7 +64,9 @@ impl Paced {
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
         self.may_call()?;
-        let result = call.await;
+        let deadline = self.clock.now() + LONGEST_CALL;
+        let in_time = self.clock.timeout_at(deadline, call).await;
+        let result = in_time.unwrap_or_else(|_| Err(unanswered()));
         let now = self.clock.now();
         let word = result.as_ref().err().map_or("ok", |e| e.kind.code());
         let mut seen = self.seen();
@@ -74,6 +79,10 @@ impl Paced {
     fn seen(&self) -> std::sync::MutexGuard<'_, (Condition, Calls)> {
         self.seen.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+fn unanswered() -> ProviderError {
+    ProviderError::new(ProviderErrorKind::Unavailable, "no answer in two minutes")
 }
 
 #[async_trait]

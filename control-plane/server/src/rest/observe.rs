@@ -12,6 +12,7 @@ use thermocline_wire::rfc3339;
 use super::deployments::find;
 use super::params::{self, Asked, Named};
 use super::{Control, Problem};
+use crate::costs::costs_json;
 use crate::metrics::render;
 use crate::status::{decision_json, instance_json};
 
@@ -21,7 +22,9 @@ pub(super) async fn decision(
 ) -> Result<Json<Value>, Problem> {
     let deployment = find(&control, &name)?;
     let (now, wall) = (control.clock.now(), control.clock.wall_micros());
-    Ok(Json(decision_json(&deployment.live, now, wall)))
+    let mut decision = decision_json(&deployment.live, now, wall);
+    decision["costs"] = costs_json(&deployment, now);
+    Ok(Json(decision))
 }
 
 /// `?limit&cursor`.

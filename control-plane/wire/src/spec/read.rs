@@ -316,7 +316,10 @@ pub(super) fn forced(object: Object<'_>) -> Option<Forced> {
         object.wrong("tier", "is required");
     }
     if object.is_null("until") {
-        object.wrong("until", "must be a time, or left out to force without an end");
+        object.wrong(
+            "until",
+            "must be a time, or left out to force without an end",
+        );
     }
     let until = object.read("until", |value| {
         let text = text(value)?;

@@ -15,6 +15,10 @@ const LARGEST: usize = 20_000_000;
 const LARGEST_STREAMED: usize = 10_000_000;
 /// What the job's own fields add to a body, bytes.
 const FRAME: usize = 1_024;
+/// The longest time that a policy may name: seven days.
+const LONGEST_MS: u64 = 604_800_000;
+/// How much longer than it may run a job is known.
+const GRACE_MS: u64 = 15_000;
 
 /// What a job is asked to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,12 +70,12 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Ask, Refusal> {
 }
 
 impl Ask {
-    /// The body of the submission; the job may run for `limit_ms`, and is
-    /// forgotten when it has not run by then.
+    /// The body of the submission; the job may run for `limit_ms`. RunPod forgets
+    /// it a little later, should nobody be left to cancel it.
     pub(super) fn body(&self, limit_ms: u64) -> Value {
         let policy = json!({
-            "executionTimeout": limit_ms.clamp(5_000, 604_800_000),
-            "ttl": limit_ms.clamp(10_000, 604_800_000),
+            "executionTimeout": limit_ms.clamp(5_000, LONGEST_MS),
+            "ttl": (limit_ms + GRACE_MS).clamp(10_000, LONGEST_MS),
         });
         json!({ "input": self.input, "policy": policy })
     }
@@ -125,11 +129,11 @@ mod tests {
         let ask = read_plain("1").unwrap();
         assert_eq!(
             ask.body(30_000)["policy"],
-            json!({ "executionTimeout": 30_000, "ttl": 30_000 })
+            json!({ "executionTimeout": 30_000, "ttl": 45_000 })
         );
         assert_eq!(
             ask.body(1)["policy"],
-            json!({ "executionTimeout": 5_000, "ttl": 10_000 })
+            json!({ "executionTimeout": 5_000, "ttl": 15_001 })
         );
     }
 }

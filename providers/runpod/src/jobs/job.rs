@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
 use reqwest::{Method, Response};
 use serde::Deserialize;
 use serde_json::Value;
@@ -166,6 +167,27 @@ impl Jobs {
             // Its time to live ends it in any case.
             tracing::warn!(job, "a job whose client has left could not be cancelled");
         }
+    }
+
+    /// Sends what is passed on to the worker as it is: `path` with `query`.
+    pub(super) async fn pass_on(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: Option<&str>,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, Refusal> {
+        let mut url = self.url(path);
+        url.set_query(query);
+        let request = self
+            .account
+            .client
+            .request(method, url)
+            .headers(headers)
+            .body(body);
+        let response = self.account.authorized(request).send().await;
+        response.map_err(|_| Refusal::unreachable())
     }
 
     /// Whether the endpoint is there, and what it says of itself.

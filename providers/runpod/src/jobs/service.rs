@@ -17,7 +17,7 @@ use super::answer::{Body, Refusal, json};
 use super::ask::{self, Ask};
 use super::job::{Jobs, Stage, timed_out};
 use super::pace::Pace;
-use super::stream;
+use super::{openai, stream};
 use crate::account::Account;
 use crate::address::{ENDPOINT, TOKEN};
 use crate::error::invalid;
@@ -66,6 +66,9 @@ impl Service {
 
     async fn translate(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let jobs = self.admitted(request.headers())?;
+        if openai::is_route(request.uri().path()) {
+            return openai::pass_on(&jobs, request).await;
+        }
         match *request.method() {
             Method::GET | Method::HEAD => match jobs.health().await {
                 Some(health) => Ok(json(StatusCode::OK, &health)),
@@ -120,7 +123,7 @@ impl Service {
             match ended {
                 Some(Ok(output)) => drop(told.send(Ok(output))),
                 Some(Err(refusal)) => {
-                    if refusal == timed_out() {
+                    if refusal.status == StatusCode::GATEWAY_TIMEOUT {
                         jobs.cancel(&said.id).await;
                     }
                     drop(told.send(Err(refusal)));
@@ -142,19 +145,25 @@ async fn end(
     pace: &Pace,
 ) -> Result<Value, Refusal> {
     let (asker, began) = (pace.enter(), jobs.now());
-    let mut silences = 0;
+    let (mut silences, mut queued) = (0, false);
     loop {
+        let now = jobs.now();
         match stage {
             Stage::Done(output) => return Ok(output),
+            Stage::Queued => queued = true,
+            Stage::Running => queued = false,
+            // It is forgotten when its time to live is over.
+            Stage::Ended(refusal) if refusal == timed_out() && queued => {
+                return Err(unserved(jobs.health().await));
+            }
             Stage::Ended(refusal) => return Err(refusal),
-            Stage::Queued | Stage::Running => {}
         }
-        let now = jobs.now();
         if now >= deadline {
-            return Err(timed_out());
+            stage = Stage::Ended(timed_out());
+            continue;
         }
-        jobs.sleep(asker.pause(now.since(began)).min(now.until(deadline)))
-            .await;
+        let pause = asker.pause(now.since(began)).min(now.until(deadline));
+        jobs.sleep(pause).await;
         stage = match jobs.status(job).await {
             Some(said) => {
                 silences = 0;
@@ -163,8 +172,27 @@ async fn end(
             None if silences == MOST_SILENCES => return Err(Refusal::unreachable()),
             None => {
                 silences += 1;
-                Stage::Running
+                if queued {
+                    Stage::Queued
+                } else {
+                    Stage::Running
+                }
             }
         };
     }
+}
+
+/// No worker took the job: `health` says how many wait for hardware, and how
+/// many crash as they start.
+fn unserved(health: Option<Value>) -> Refusal {
+    let workers = health
+        .map(|health| health["workers"].clone())
+        .unwrap_or_default();
+    let count = |key: &str| workers[key].as_u64().unwrap_or(0);
+    let detail = format!(
+        "no worker took the job in time; throttled: {}, unhealthy: {}",
+        count("throttled"),
+        count("unhealthy"),
+    );
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, "job_timed_out", detail)
 }

@@ -52,7 +52,10 @@ async fn follow(jobs: &Jobs, job: &str, limit: Duration, pace: &Pace, pieces: &S
         () = pieces.closed() => Err(None),
     };
     if let Err(refusal) = passed {
-        if refusal.as_ref().is_none_or(|it| *it == timed_out()) {
+        if refusal
+            .as_ref()
+            .is_none_or(|it| it.status == StatusCode::GATEWAY_TIMEOUT)
+        {
             jobs.cancel(job).await;
         }
         if let Some(refusal) = refusal {

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use futures_util::StreamExt;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
+use thermocline_clock::Clock;
 use thermocline_fake_runpod::{Faults, Settings};
 use thermocline_policy::Tier;
 use thermocline_provider::{Address, Provider};
 use thermocline_runpod::EndpointType;
 
-use crate::scene::{Scene, request};
+use crate::scene::{Scene, request, still};
 
 /// A queue endpoint and how it is reached.
 struct Queue {
@@ -25,12 +26,11 @@ impl Queue {
             cold_start: Duration::ZERO,
             ..Settings::quick()
         };
-        let scene = Scene::with(
-            thermocline_clock::Clock::system(),
-            settings,
-            EndpointType::Queue,
-        )
-        .await;
+        Queue::on(Clock::system(), settings).await
+    }
+
+    async fn on(clock: Clock, settings: Settings) -> Queue {
+        let scene = Scene::with(clock, settings, EndpointType::Queue).await;
         let made = scene
             .provider
             .create("key", &request(Tier::Serverless))
@@ -194,6 +194,48 @@ async fn a_job_whose_worker_comes_late_is_waited_for() {
     queue.await_jobs("inQueue", 1).await;
     queue.scene.faults(Faults::default());
     assert_eq!(request.await.unwrap().unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_job_that_no_worker_takes_says_why() {
+    let time = still();
+    let settings = Settings {
+        cold_start: Duration::ZERO,
+        ..Settings::quick()
+    };
+    let queue = Queue::on(time.clock(), settings).await;
+    queue.scene.faults(Faults {
+        unhealthy: true,
+        ..Faults::default()
+    });
+    let mut request = tokio::spawn(queue.post(&json!({ "x": 1 })).send());
+    queue.await_jobs("inQueue", 1).await;
+    let response = loop {
+        time.advance(Duration::from_secs(10));
+        let patience = tokio::time::timeout(Duration::from_millis(10), &mut request);
+        if let Ok(response) = patience.await {
+            break response.unwrap().unwrap();
+        }
+    };
+    assert_eq!(response.status(), 504);
+    let problem: Value = response.json().await.unwrap();
+    assert_eq!(
+        problem["detail"],
+        "no worker took the job in time; throttled: 0, unhealthy: 1"
+    );
+}
+
+#[tokio::test]
+async fn a_workers_own_openai_api_is_passed_on_as_it_comes() {
+    let queue = Queue::new().await;
+    let url = format!("{}/v1/chat/completions?sse=3&gap_ms=5", queue.address.url);
+    let request = queue.with_headers(queue.http.post(url).json(&json!({ "model": "m" })));
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let text = response.text().await.unwrap();
+    assert_eq!(text.matches("data: ").count(), 3, "{text}");
+    assert_eq!(queue.scene.fake.truth()["jobs_made"], 0);
 }
 
 /// The figures: what the translation adds to a job, and to a stream's first event.

@@ -167,6 +167,16 @@ impl CostModel {
         }
     }
 
+    /// What 95 of 100 requests wait at most on serverless alone. Who comes during
+    /// a cold start waits for what is left of it, so waits are spread evenly.
+    pub fn wait_p95(&self, rate: Rate) -> Duration {
+        let share = self.waiting_share(rate);
+        match share > 0.05 {
+            true => self.work.cold_start.mul_f64(1.0 - 0.05 / share),
+            false => Duration::ZERO,
+        }
+    }
+
     /// What a move from one tier to the other and back costs, dollars: a boot
     /// that is paid for while serverless serves, and a cold start.
     pub fn switch_usd(&self) -> f64 {

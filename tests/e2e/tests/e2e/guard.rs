@@ -158,7 +158,8 @@ async fn an_unknown_coding_is_never_guessed() {
     assert!(m.backend.seen().requests.is_empty());
 }
 
-/// Chunks win, the length goes, and nothing after them is taken for a request.
+/// Refused where a connection begins with it. Later chunks win, the length goes,
+/// and nothing after them is taken for a request.
 #[tokio::test]
 async fn a_length_beside_chunks_smuggles_nothing() {
     let m = m().await;
@@ -166,16 +167,27 @@ async fn a_length_beside_chunks_smuggles_nothing() {
         "content-length: 4\r\ntransfer-encoding: chunked\r\n",
         "transfer-encoding: chunked\r\ncontent-length: 4\r\n",
     ] {
-        let mut client = m.client().await;
         let smuggled = "GET /d/m/smuggled HTTP/1.1\r\nhost: a\r\n\r\n";
         let head = format!("POST /d/m/x HTTP/1.1\r\nhost: a\r\n{framing}\r\n0\r\n\r\n{smuggled}");
-        client.send_raw(head).await.unwrap();
-        let (answers, _) = client.read_to_end_raw().await.unwrap();
-        let answers = String::from_utf8_lossy(&answers).into_owned();
-        assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{answers}");
+        for before in [false, true] {
+            let mut client = m.client().await;
+            if before {
+                client.request("GET", "/-/healthz").send().await.unwrap();
+            }
+            client.send_raw(&head).await.unwrap();
+            let (answers, _) = client.read_to_end_raw().await.unwrap();
+            let answers = String::from_utf8_lossy(&answers).into_owned();
+            assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{answers}");
+            let expected = if before {
+                "HTTP/1.1 200 "
+            } else {
+                "HTTP/1.1 400 "
+            };
+            assert!(answers.starts_with(expected), "{answers}");
+        }
     }
     let seen = m.backend.seen();
-    assert_eq!(seen.count("/smuggled"), 0);
+    assert_eq!((seen.count("/smuggled"), seen.count("/x")), (0, 2));
     assert!(seen.to("/x").all(|r| r.header("content-length").is_none()));
 }
 

@@ -24,6 +24,7 @@ mod local;
 mod metrics;
 mod processes;
 mod provisioning;
+mod replacements;
 mod restarts;
 mod runpod;
 mod scene;

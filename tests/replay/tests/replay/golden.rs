@@ -27,7 +27,11 @@ fn story(generator: &Generator, wait: f64) -> String {
     for (policy, course) in report.policies.iter().zip(courses) {
         let (name, cost) = (&policy.policy, policy.cost_usd);
         let (cold, hours) = (policy.cold_starts, policy.pod_hours);
-        writeln!(out, "\n{name}: ${cost:.4}, {cold} cold starts, {hours:.3} pod hours").unwrap();
+        writeln!(
+            out,
+            "\n{name}: ${cost:.4}, {cold} cold starts, {hours:.3} pod hours"
+        )
+        .unwrap();
         for switch in course.switches {
             let (at, to, reason) = (seconds(switch.at), switch.to, switch.reason);
             writeln!(out, "{at:.3} {to} {reason}").unwrap();
@@ -40,7 +44,11 @@ fn hold(shape: Shape, wait: f64) {
     let name = shape.as_str();
     let generator: Generator = format!("{name}:hours=24").parse().unwrap();
     let told = story(&generator, wait);
-    assert_eq!(told, story(&generator, wait), "the same seed, the same bytes");
+    assert_eq!(
+        told,
+        story(&generator, wait),
+        "the same seed, the same bytes"
+    );
     let suffix = if wait > 0.0 { "_waiting" } else { "" };
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("golden/{name}{suffix}.txt"));
     if std::env::var_os("THERMOCLINE_GOLDEN").is_some() {

@@ -27,16 +27,8 @@ const NOTICED_S: f64 = 3.0;
 /// A change of tier: when (seconds), which tier, and by which rule.
 type Move = (f64, String, String);
 
-/// What the provider of the tests asks for, and what was measured of nothing.
-fn as_live(wait: f64) -> Assumptions {
-    let mut assumptions = assumptions(wait);
-    assumptions.model.prices.serverless = UsdPerSecond::of(0.000_6);
-    assumptions.model.prices.pod = UsdPerSecond::hourly(1.2);
-    assumptions
-}
-
-fn replayed(policy: Candidate, wait: f64, arrivals: &[Moment]) -> Vec<Move> {
-    let mut run = Run::new(policy, &as_live(wait));
+fn replayed(policy: Candidate, assumptions: &Assumptions, arrivals: &[Moment]) -> Vec<Move> {
+    let mut run = Run::new(policy, assumptions);
     for now in arrivals {
         // Backends of the tests answer at once.
         run.arrive(*now, Duration::ZERO);
@@ -63,7 +55,11 @@ impl Live {
         setup.defaults.value_of_wait = UsdPerSecond::of(wait).unwrap();
         let system = setup.start().await;
         system.admin.deploy(spec(mode)).await;
-        Live { time, cloud, system }
+        Live {
+            time,
+            cloud,
+            system,
+        }
     }
 
     /// Time goes on to `to`: by seconds while a pod may change, else by slots,
@@ -73,13 +69,10 @@ impl Live {
             let now = self.time.now();
             let pods = self.cloud.truth().live.len() > 1;
             let step = if pods { SECOND } else { SLOT };
-            let mut next = next_multiple(now, step);
-            if let Some(look) = looks.filter(|look| *look > now) {
-                next = next.min(look);
-            } else {
-                looks = None;
-            }
-            self.time.advance(now.until(next.min(to)));
+            looks = looks.filter(|look| *look > now);
+            let next = looks.map_or(to, |look| look.min(to));
+            let next = next.min(next_multiple(now, step));
+            self.time.advance(now.until(next));
             self.settle().await;
         }
     }
@@ -88,8 +81,9 @@ impl Live {
         let began = real_now();
         loop {
             let metrics = self.system.admin.metrics().await;
-            let age = sample(&metrics, "thermocline_tick_age_seconds");
-            if age < 1.0 && sample(&metrics, "thermocline_passes_pending") == 0.0 {
+            let read = |name: &str| sample(&metrics, &format!("thermocline_{name}"));
+            let rests = read("passes_pending") == 0.0 && read("instances_worked_on") == 0.0;
+            if read("tick_age_seconds") < 1.0 && rests {
                 return;
             }
             assert!(began.elapsed() < PATIENCE, "the loops do not follow");
@@ -99,13 +93,27 @@ impl Live {
 
     /// The first request starts the endpoint and waits for it.
     async fn first_request(&self) {
-        let mut client = self.system.client().await;
-        let answer = tokio::spawn(async move { get(&mut client).await });
+        let client = self.system.client().await;
+        let answer = tokio::spawn(get(client));
         while !answer.is_finished() {
-            self.pass_to(next_multiple(self.time.now(), SECOND), None).await;
+            self.pass_to(next_multiple(self.time.now(), SECOND), None)
+                .await;
             breathe().await;
         }
         answer.await.unwrap();
+    }
+
+    /// The prices that it knows, and the times that it has measured.
+    async fn assumptions(&self) -> Assumptions {
+        let path = "/deployments/m/decision";
+        let (_, body) = self.system.admin.call(Method::GET, path, None).await;
+        let number = |path: &str| body["costs"].pointer(path).and_then(Value::as_f64).unwrap();
+        let mut assumptions = assumptions(number("/prices/value_of_wait_usd_per_s"));
+        let model = &mut assumptions.model;
+        model.prices.serverless = UsdPerSecond::of(number("/prices/serverless_usd_per_s"));
+        model.prices.pod = UsdPerSecond::hourly(number("/prices/pod_usd_per_hour"));
+        model.work.cold_start = Duration::from_secs_f64(number("/times/cold_start_s"));
+        assumptions
     }
 
     async fn moves(&self) -> Vec<Move> {
@@ -134,7 +142,8 @@ fn spec(mode: &str) -> Value {
     })
 }
 
-async fn get(client: &mut RawClient) {
+/// One request on a connection of its own: none outlives the gaps.
+async fn get(mut client: RawClient) {
     let response = client.request("GET", "/d/m/x").send().await.unwrap();
     assert_eq!(response.status, 200, "{}", response.text());
 }
@@ -168,10 +177,13 @@ async fn breathe() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// The arrivals of `traffic`, after a first one that finds everything cold.
+/// The arrivals of `traffic`, after a first one that finds everything cold. At
+/// whole seconds, so that the loops tick there and count what the replay counts.
 fn arrivals(traffic: &str) -> Vec<Moment> {
     let generator: Generator = traffic.parse().unwrap();
-    let rest = generator.arrivals(5).map(|now| at(seconds(now) + LEAD_S + 60.0));
+    let rest = generator
+        .arrivals(5)
+        .map(|now| at(seconds(now).floor() + LEAD_S + 60.0));
     std::iter::once(at(LEAD_S)).chain(rest).collect()
 }
 
@@ -180,22 +192,31 @@ async fn holds(mode: &str, wait: f64, traffic: &str) {
     let live = Live::start(mode, wait).await;
     live.pass_to(arrivals[0], None).await;
     live.first_request().await;
-    let mut client = live.system.client().await;
     let mut looks = None;
     for now in &arrivals[1..] {
         live.pass_to(*now, looks).await;
-        get(&mut client).await;
+        get(live.system.client().await).await;
         looks = Some(next_multiple(*now, SECOND));
     }
     let seen = live.moves().await;
-    let expected = replayed(mode.parse().unwrap(), wait, &arrivals);
-    assert!(!expected.is_empty(), "traffic that moves nothing shows nothing");
+    let assumptions = live.assumptions().await;
+    let expected = replayed(mode.parse().unwrap(), &assumptions, &arrivals);
+    assert!(
+        !expected.is_empty(),
+        "traffic that moves nothing shows nothing"
+    );
     let shape = |moves: &[Move]| -> Vec<(String, String)> {
-        moves.iter().map(|(_, to, reason)| (to.clone(), reason.clone())).collect()
+        moves
+            .iter()
+            .map(|(_, to, reason)| (to.clone(), reason.clone()))
+            .collect()
     };
     assert_eq!(shape(&seen), shape(&expected), "{seen:?}\n{expected:?}");
     for (live, replayed) in seen.iter().zip(&expected) {
-        assert!((live.0 - replayed.0).abs() <= NOTICED_S, "{live:?} {replayed:?}");
+        assert!(
+            (live.0 - replayed.0).abs() <= NOTICED_S,
+            "{seen:?}\n{expected:?}"
+        );
     }
 }
 

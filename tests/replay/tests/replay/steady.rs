@@ -111,7 +111,11 @@ fn prices_of_zero_and_dear_pods_are_lived_with() {
     for policy in ["break_even", "regret"] {
         let policy: Candidate = policy.parse().unwrap();
         assert_eq!(hours(0.0, 1.0, policy), 0.0, "{policy}: serverless is free");
-        assert_eq!(hours(0.001, 3.6, policy), 0.0, "{policy}: a pod costs as much as a worker");
+        assert_eq!(
+            hours(0.001, 3.6, policy),
+            0.0,
+            "{policy}: a pod costs as much as a worker"
+        );
         assert_eq!(hours(0.001, 7.2, policy), 0.0, "{policy}: a pod costs more");
         assert!(hours(0.001, 0.0, policy) > 2.5, "{policy}: a pod is free");
     }
@@ -128,6 +132,11 @@ fn without_capacity_serverless_serves_all() {
         let moves = moves(&run);
         let promotions = moves.iter().filter(|(tier, _)| *tier == Tier::Pod).count();
         assert!((1..=30).contains(&promotions), "{policy}: {promotions}");
-        assert!(moves.iter().any(|(_, reason)| *reason == Reason::NoCapacity), "{policy}");
+        assert!(
+            moves
+                .iter()
+                .any(|(_, reason)| *reason == Reason::NoCapacity),
+            "{policy}"
+        );
     }
 }

@@ -6,29 +6,29 @@ use thermocline_provider::{
 };
 use thermocline_wire::provider::PROTOCOL;
 
+use super::amiss::{Answer, STRANGER};
 use super::faults::error;
 use super::state::{Created, State};
-use super::{Call, CallSeen, FakeProvider, Fault};
+use super::{Call, CallSeen, FakeProvider, Fault, FaultKind};
 
 #[async_trait]
 impl Provider for FakeProvider {
     async fn capabilities(&self) -> Result<Capabilities, ProviderError> {
         let fault = self.enter(Call::Capabilities, "").await?;
-        answer(
-            fault,
-            Capabilities {
-                protocol: PROTOCOL,
-                name: "fake".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                tiers: Tier::CREATED.to_vec(),
-                prices: true,
-            },
-        )
+        let capabilities = Capabilities {
+            protocol: PROTOCOL,
+            name: "fake".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            tiers: Tier::CREATED.to_vec(),
+            prices: true,
+        };
+        self.answer(fault, capabilities).await
     }
 
     async fn offers(&self, query: OfferQuery) -> Result<Vec<Offer>, ProviderError> {
         let fault = self.enter(Call::Offers, "").await?;
-        answer(fault, self.0.state.read().offers.matching(query))
+        let offers = self.0.state.read().offers.matching(query);
+        self.answer(fault, offers).await
     }
 
     async fn create(
@@ -40,12 +40,16 @@ impl Provider for FakeProvider {
         if request.image.is_empty() || request.port == 0 {
             return Err(error(ProviderErrorKind::Invalid));
         }
-        let created = self.0.state.change(|state| state.create(key, request))?;
+        if fault == Some(Fault::Namesake) {
+            return Ok(self.0.state.change(|state| state.namesake(key, request)));
+        }
+        let now = self.0.clock.now();
+        let created = self.0.state.change(|state| state.create(key, request, now))?;
         let said = match created {
             Created::Known(said) => said,
             Created::New(said) => self.boot(&said.id).unwrap_or(said),
         };
-        answer(fault, said)
+        self.answer(fault, said).await
     }
 
     async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {
@@ -54,26 +58,30 @@ impl Provider for FakeProvider {
             let seen = state.find_mut(id).filter(|_| fault != Some(Fault::Blind))?;
             seen.shows_to(Call::Get).then(|| seen.said.clone())
         });
-        answer(fault, found)
+        let found = found.filter(|seen| !self.hides(FaultKind::UnknownYoung, &seen.id));
+        self.answer(fault, found).await
     }
 
     async fn list(&self, owner: &str, cursor: Option<&str>) -> Result<InstancePage, ProviderError> {
         let fault = self.enter(Call::List, owner).await?;
-        let page = self.0.state.change(|state| page(state, owner, cursor));
-        match fault {
-            Some(Fault::Blind) => Ok(nothing(true)),
-            Some(Fault::Incomplete) => Ok(nothing(false)),
-            fault => answer(fault, page),
+        let mut page = self.0.state.change(|state| page(state, owner, cursor));
+        let shown = |seen: &ProviderInstance| !self.hides(FaultKind::UnlistedYoung, &seen.id);
+        page.instances.retain(shown);
+        if fault == Some(Fault::Namesake) {
+            page.instances.extend(self.strangers());
         }
+        self.answer(fault, page).await
     }
 
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
         let fault = self.enter(Call::Delete, id).await?;
         let deletion = match fault {
             Some(Fault::Blind) => Deletion::Unknown,
+            Some(Fault::Deaf) if self.knows(id) => Deletion::Accepted,
+            _ if self.hides(FaultKind::UndeletableYoung, id) => Deletion::Unknown,
             _ => self.stop(id).await,
         };
-        answer(fault, deletion)
+        self.answer(fault, deletion).await
     }
 }
 
@@ -90,21 +98,51 @@ impl FakeProvider {
             state.counted.calls.push(seen);
             state.faults.holding(call)
         });
+        let waiting = (!held.is_empty()).then(|| self.wait());
         for latch in held {
             latch.opened().await;
         }
-        match self.0.state.change(|state| state.faults.strike(call)) {
+        drop(waiting);
+        let now = self.0.clock.now();
+        let strike = |state: &mut State| {
+            state.ripen(now);
+            state.faults.strike(call).or_else(|| state.switches.strike(call))
+        };
+        match self.0.state.change(strike) {
             Some(Fault::Refused(kind)) => Err(error(kind)),
             fault => Ok(fault),
         }
     }
-}
 
-/// `answer`, unless the reply is lost.
-fn answer<T>(fault: Option<Fault>, answer: T) -> Result<T, ProviderError> {
-    match fault {
-        Some(Fault::LostReply(kind)) => Err(error(kind)),
-        _ => Ok(answer),
+    /// `answer`, unless the reply is lost or worse.
+    async fn answer<T: Answer>(&self, fault: Option<Fault>, answer: T) -> Result<T, ProviderError> {
+        match fault {
+            Some(Fault::LostReply(kind)) => Err(error(kind)),
+            Some(Fault::Silent(delay)) => {
+                let silence = self.wait();
+                self.0.clock.sleep(delay).await;
+                drop(silence);
+                Err(error(ProviderErrorKind::Unavailable))
+            }
+            Some(fault) => Ok(answer.amiss(fault)),
+            None => Ok(answer),
+        }
+    }
+
+    /// Whether a fault of the young hides the instance.
+    fn hides(&self, kind: FaultKind, id: &str) -> bool {
+        let now = self.0.clock.now();
+        let hidden = |state: &mut State| state.is_young(id, now) && state.switches.hits(kind);
+        self.0.state.change(hidden)
+    }
+
+    fn knows(&self, id: &str) -> bool {
+        self.0.state.read().find(id).is_some()
+    }
+
+    fn strangers(&self) -> Vec<ProviderInstance> {
+        let live = self.0.state.read().truth().live.into_iter();
+        live.filter(|it| it.owner == STRANGER).collect()
     }
 }
 
@@ -116,13 +154,5 @@ fn page(state: &mut State, owner: &str, cursor: Option<&str>) -> InstancePage {
         instances: listed.get(from..to).unwrap_or_default().to_vec(),
         next: (to < listed.len()).then(|| to.to_string()),
         complete: true,
-    }
-}
-
-fn nothing(complete: bool) -> InstancePage {
-    InstancePage {
-        instances: Vec::new(),
-        next: None,
-        complete,
     }
 }

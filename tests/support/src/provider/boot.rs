@@ -32,6 +32,19 @@ pub(super) enum Booted {
 }
 
 impl Boot {
+    /// What a boot that began at `from` has come to by `now`, if to anything.
+    pub(super) fn come_to(&self, from: Moment, now: Moment, released: &Latch) -> Option<Booted> {
+        let over = |delay: &Duration| now >= from + *delay;
+        match self {
+            Boot::AtOnce => Some(Booted::Ready),
+            Boot::After(delay) | Boot::ListensAfter(delay) => over(delay).then_some(Booted::Ready),
+            Boot::WhenOpen(latch) => latch.is_open().then_some(Booted::Ready),
+            Boot::WhenReleased => released.is_open().then_some(Booted::Ready),
+            Boot::Never => None,
+            Boot::Exits(delay, code) => over(delay).then_some(Booted::Exited(*code)),
+        }
+    }
+
     /// Waits for the end of a boot that began at `from`; `released` is what the
     /// test opens for the instance's key.
     pub(super) async fn finished(&self, clock: &Clock, from: Moment, released: &Latch) -> Booted {

@@ -16,9 +16,12 @@ use crate::watched::Watched;
 #[derive(Clone)]
 pub struct FakeProvider(pub(super) Arc<Shared>);
 
+type ScriptMaker = Box<dyn Fn(&InstanceRequest) -> Script + Send + Sync>;
+
 pub(super) struct Shared {
     pub(super) clock: Clock,
-    pub(super) script: Box<dyn Fn(&InstanceRequest) -> Script + Send + Sync>,
+    /// None where instances exist on paper only.
+    pub(super) script: Option<ScriptMaker>,
     pub(super) state: Watched<State>,
 }
 
@@ -31,7 +34,17 @@ impl FakeProvider {
     ) -> Self {
         FakeProvider(Arc::new(Shared {
             clock: clock.clone(),
-            script: Box::new(script),
+            script: Some(Box::new(script)),
+            state: Watched::new(State::default()),
+        }))
+    }
+
+    /// One whose instances have no sockets: what listens where is asked of
+    /// [`FakeProvider::answers`], and nothing of it runs between two calls.
+    pub fn on_paper(clock: &Clock) -> Self {
+        FakeProvider(Arc::new(Shared {
+            clock: clock.clone(),
+            script: None,
             state: Watched::new(State::default()),
         }))
     }

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::time::Duration;
 
 use thermocline_provider::{ProviderError, ProviderErrorKind};
 
@@ -18,6 +19,21 @@ pub enum Fault {
     /// A list that leaves everything out and says that it is not complete. No
     /// such fault for the other calls.
     Incomplete,
+    /// A list that leaves half out and calls itself complete. No such fault for
+    /// the other calls.
+    Cut,
+    /// It takes its effect, and is answered with an error only after so long.
+    Silent(Duration),
+    /// A delete that is accepted, and nothing comes of it. No such fault for
+    /// the other calls.
+    Deaf,
+    /// A stranger's instance of the same name is answered with: by a create in
+    /// place of ours, by a list beside ours. No such fault for the other calls.
+    Namesake,
+    /// What is answered is in a state that it is not in; one of five.
+    Flapping(u8),
+    /// What is answered makes no sense, in one of five ways.
+    Garbled(u8),
 }
 
 /// What goes wrong, and for how long.

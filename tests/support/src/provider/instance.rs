@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use thermocline_provider::{Address, InstanceRequest, ProviderInstance, ProviderState};
+use thermocline_policy::Moment;
 use tokio_util::sync::CancellationToken;
 
 use super::Call;
@@ -11,6 +12,7 @@ use crate::backend::FakeBackend;
 pub(super) struct Instance {
     pub(super) said: ProviderInstance,
     pub(super) request: InstanceRequest,
+    pub(super) made: Moment,
     pub(super) backend: Option<FakeBackend>,
     /// How many calls of each kind still do not see it.
     pub(super) hidden: HashMap<Call, u32>,
@@ -37,6 +39,7 @@ impl Instance {
                 detail: String::new(),
             },
             request: request.clone(),
+            made: Moment::ORIGIN,
             backend: None,
             hidden: HashMap::new(),
             ended: CancellationToken::new(),

@@ -10,7 +10,11 @@ impl FakeProvider {
     /// Starts the boot of a new instance, and says what it is by now.
     pub(super) fn boot(&self, id: &str) -> Option<ProviderInstance> {
         let boot = self.0.state.read().boot_of(id)?;
+        let now = self.0.clock.now();
         match boot {
+            boot if self.0.script.is_none() => {
+                self.0.state.change(|state| state.boot_on_paper(id, boot, now));
+            }
             Boot::AtOnce => self.serve(id),
             slow => self.boot_slowly(id, slow),
         }
@@ -56,10 +60,11 @@ impl FakeProvider {
     }
 
     fn open(&self, id: &str, port: ReservedBackend) {
-        let Some(request) = self.0.state.read().find(id).map(|it| it.request.clone()) else {
+        let request = self.0.state.read().find(id).map(|it| it.request.clone());
+        let (Some(request), Some(script)) = (request, &self.0.script) else {
             return;
         };
-        match port.open((self.0.script)(&request), &self.0.clock) {
+        match port.open(script(&request), &self.0.clock) {
             // Dropped, and so dead, where the instance went meanwhile.
             Ok(backend) => self.0.state.change(|state| state.attach(id, backend)),
             Err(_) => self.fail(id, "its port cannot be listened on"),
@@ -80,6 +85,9 @@ impl FakeProvider {
             Stop::Unknown => return Deletion::Unknown,
             Stop::Underway => {}
             Stop::Gone(instance) => end(Some(*instance)).await,
+            Stop::Slowly(latch) if self.0.script.is_none() => {
+                self.0.state.change(|state| state.stop_on_paper(id, latch));
+            }
             Stop::Slowly(latch) => self.stop_later(id, latch),
         }
         Deletion::Accepted

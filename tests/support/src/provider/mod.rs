@@ -6,13 +6,16 @@
 //! looks at the [`Truth`] instead of at what the calls said.
 
 mod adapter;
+mod amiss;
 mod boot;
 mod control;
 mod faults;
 mod instance;
 mod lifecycle;
 mod offers;
+mod paper;
 mod state;
+mod switches;
 #[cfg(test)]
 mod tests;
 mod truth;
@@ -20,4 +23,5 @@ mod truth;
 pub use boot::Boot;
 pub use control::FakeProvider;
 pub use faults::Fault;
+pub use switches::FaultKind;
 pub use truth::{Call, CallSeen, Truth};

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use thermocline_policy::Tier;
+use thermocline_policy::{Moment, Tier};
 use thermocline_provider::{
     InstanceRequest, ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
 };
@@ -9,13 +9,16 @@ use tokio_util::sync::CancellationToken;
 use super::faults::{Faults, error};
 use super::instance::Instance;
 use super::offers::Offers;
+use super::paper::Paper;
+use super::switches::{FaultKind, Switches, YOUNG};
+use super::amiss::STRANGER;
 use super::{Boot, Call, Truth};
 use crate::backend::{FakeBackend, Latch};
 
 /// Everything that a provider keeps.
 #[derive(Debug)]
 pub(super) struct State {
-    instances: Vec<Instance>,
+    pub(super) instances: Vec<Instance>,
     /// The truth without its live instances.
     pub(super) counted: Truth,
     pub(super) backends: Vec<FakeBackend>,
@@ -25,6 +28,8 @@ pub(super) struct State {
     pub(super) offers: Offers,
     pub(super) faults: Faults,
     pub(super) stopping: Option<Latch>,
+    pub(super) switches: Switches,
+    pub(super) paper: Paper,
     released: HashMap<String, Latch>,
 }
 
@@ -40,6 +45,8 @@ impl Default for State {
             offers: Offers::usual(),
             faults: Faults::default(),
             stopping: None,
+            switches: Switches::default(),
+            paper: Paper::default(),
             released: HashMap::new(),
         }
     }
@@ -83,6 +90,9 @@ impl State {
 
     /// How the instance boots.
     pub(super) fn boot_of(&self, id: &str) -> Option<Boot> {
+        if self.switches.is_on(FaultKind::NeverReady) {
+            return Some(Boot::Never);
+        }
         let tier = self.find(id)?.request.tier;
         Some(self.boots.get(&tier).cloned().unwrap_or(Boot::AtOnce))
     }
@@ -109,8 +119,10 @@ impl State {
         &mut self,
         key: &str,
         request: &InstanceRequest,
+        now: Moment,
     ) -> Result<Created, ProviderError> {
-        if let Some(known) = self.instances.iter().find(|it| it.said.key == key) {
+        let same = |it: &&Instance| it.said.key == key && it.said.owner == request.owner;
+        if let Some(known) = self.instances.iter().find(same) {
             return Ok(Created::Known(known.said.clone()));
         }
         if self.instances.len() >= self.capacity {
@@ -120,11 +132,31 @@ impl State {
         let id = format!("fake-{}", self.counted.created);
         let price = self.offers.usd_per_hour(request);
         let mut instance = Instance::starting(id, key, request, price);
+        instance.made = now;
         instance.hidden = self.faults.blind_to_young.clone();
         let said = instance.said.clone();
         self.instances.push(instance);
         self.counted.most_live = self.counted.most_live.max(self.instances.len());
         Ok(Created::New(said))
+    }
+
+    /// A stranger's instance of the name `key`, made where there is none.
+    pub(super) fn namesake(&mut self, key: &str, request: &InstanceRequest) -> ProviderInstance {
+        let mut theirs = self.instances.iter().filter(|it| it.said.owner == STRANGER);
+        if let Some(known) = theirs.find(|it| it.said.key == key) {
+            return known.said.clone();
+        }
+        let id = format!("stranger-{}", self.instances.len());
+        let mut instance = Instance::starting(id, key, request, None);
+        instance.said.owner = STRANGER.to_owned();
+        let said = instance.said.clone();
+        self.instances.push(instance);
+        said
+    }
+
+    /// Whether the instance is too young for faults that hide such ones.
+    pub(super) fn is_young(&self, id: &str, now: Moment) -> bool {
+        self.find(id).is_some_and(|it| now.since(it.made) < YOUNG)
     }
 
     /// The instances of `owner` that a list sees.
@@ -163,6 +195,9 @@ impl State {
     pub(super) fn remove(&mut self, id: &str) -> Option<Instance> {
         let at = self.instances.iter().position(|it| it.said.id == id)?;
         let mut gone = self.instances.remove(at);
+        if let Some(address) = gone.said.address.take() {
+            self.free_address(address.url);
+        }
         gone.leave(ProviderState::Gone, String::new());
         Some(gone)
     }

@@ -7,6 +7,7 @@ use thermocline_clock::Clock;
 use thermocline_plugin::{CommandLine, PluginProvider, Supervised};
 use thermocline_provider::Provider;
 use thermocline_server::PluginConfig;
+use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 
@@ -17,6 +18,7 @@ pub(super) fn adapter(
     name: &str,
     config: &PluginConfig,
     clock: &Clock,
+    drain: &CancellationToken,
 ) -> Result<Adapter, Failure> {
     match config {
         PluginConfig::Url { url, token_env } => {
@@ -31,7 +33,7 @@ pub(super) fn adapter(
             if !words.first().is_some_and(|program| can_be_found(program)) {
                 return Err(missing("there is no such program"));
             }
-            let plugin = Supervised::start(name, command, clock.clone());
+            let plugin = Supervised::start(name, command, clock.clone(), drain.clone());
             let starts = plugin.starts().boxed();
             Ok((Arc::new(plugin), Some(starts)))
         }

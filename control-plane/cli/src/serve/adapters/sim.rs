@@ -8,6 +8,7 @@ use thermocline_clock::Clock;
 use thermocline_plugin::{Launch, Launched, Supervised};
 use thermocline_server::SimConfig;
 use thermocline_sim::Settings;
+use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 
@@ -23,6 +24,7 @@ pub(super) async fn supervised(
     config: &SimConfig,
     folder: &Path,
     clock: &Clock,
+    drain: &CancellationToken,
 ) -> Result<(Supervised, BoxStream<'static, ()>), Failure> {
     let fault = |error: io::Error| Failure::fault(format!("providers.{name}: {error}"));
     let process = SimProcess {
@@ -32,7 +34,7 @@ pub(super) async fn supervised(
         clock: clock.clone(),
     };
     let running = process.launch().await.map_err(fault)?;
-    let sim = Supervised::continued(name, process, Some(running), clock.clone());
+    let sim = Supervised::continued(name, process, Some(running), clock.clone(), drain.clone());
     let starts = sim.starts().boxed();
     Ok((sim, starts))
 }

@@ -61,8 +61,11 @@ async fn a_deployment_that_is_local_alone_is_refused_with_the_reason() {
         .await
         .unwrap();
     assert_eq!(answer.status, 503, "{}", answer.text());
-    assert!(answer.text().contains("Docker"), "{}", answer.text());
+    assert!(!answer.text().contains("Docker"), "{}", answer.text());
     assert!(answer.header("retry-after").is_some());
+    let status = server.admin.wait_state("m", "failed").await;
+    let reason = status["reason"].as_str().unwrap();
+    assert!(reason.contains("Docker"), "the operator is told: {reason}");
 }
 
 #[tokio::test]

@@ -108,6 +108,30 @@ async fn every_mistake_of_a_file_is_told_at_once_with_what_is_allowed() {
 }
 
 #[tokio::test]
+async fn variables_that_are_not_set_are_told_with_all_the_other_mistakes() {
+    let plugin = "kind = \"plugin\"\nurl = \"http://127.0.0.1:9\"";
+    let file = format!(
+        "policy.promote_rps = nan\n\
+         [providers.one]\n{plugin}\ntoken_env = \"NOT_SET_1\"\n\
+         [providers.two]\n{plugin}\ntoken_env = \"NOT_SET_2\"\n"
+    );
+    let ran = Setup::new().config(&file).serve_to_end().await;
+    assert_eq!(ran.code, 2);
+    let lines: Vec<&str> = ran.err.lines().collect();
+    let begin = "error: thermocline.toml: policy.promote_rps: must be a finite number";
+    assert!(lines[0].starts_with(begin), "{}", ran.err);
+    for (line, (name, variable)) in lines[1..]
+        .iter()
+        .zip([("one", "NOT_SET_1"), ("two", "NOT_SET_2")])
+    {
+        let told =
+            format!("error: thermocline.toml: providers.{name}.token_env: {variable} is not set");
+        assert_eq!(*line, told);
+    }
+    assert_eq!(lines.len(), 3, "{}", ran.err);
+}
+
+#[tokio::test]
 async fn a_variable_that_is_wrong_is_named_instead_of_the_file() {
     let setup = Setup::new().env("THERMOCLINE_POLICY__WINDOW", "300");
     let ran = setup.serve_to_end().await;

@@ -1,0 +1,48 @@
+use serde_json::{Value, json};
+
+use crate::stub::{Stub, json_reply};
+
+fn costs() -> Value {
+    json!({
+        "from": "2026-03-01T10:00:00.000Z", "to": "2026-03-02T11:00:00.000Z",
+        "total_usd": 3.5, "total_nano_usd": 3_500_000_000_u64,
+        "items": [
+            { "deployment": "sdxl", "tier": "pod", "provider": null, "hours": 2.0, "usd": 2.78, "nano_usd": 2_780_000_000_u64 },
+            { "deployment": "sdxl", "tier": "serverless", "provider": null, "hours": 0.25, "usd": 0.72, "nano_usd": 720_000_000 }
+        ],
+        "what_if": [
+            { "deployment": "sdxl", "arrivals": 900, "paid_usd": 3.5, "serverless_usd": 5.0, "pod_usd": 33.36, "optimum_usd": 3.2 }
+        ],
+        "next": null
+    })
+}
+
+async fn ran(args: &[&str]) -> (String, String) {
+    let stub = Stub::start([("GET /api/v1/costs", json_reply(200, &costs()))]).await;
+    let ran = stub.run(args).await;
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    (ran.out, stub.lines().join("\n"))
+}
+
+#[tokio::test]
+async fn what_was_paid_is_told_by_what_was_asked_for() {
+    let (out, asked) = ran(&["cost"]).await;
+    let table = "\
+DEPLOYMENT   TIER         HOURS   USD
+sdxl         pod          2.00    2.78
+sdxl         serverless   0.25    0.72
+
+$3.50 since 2026-03-01T10:00:00.000Z.
+";
+    assert_eq!(out, table);
+    assert!(asked.contains("by=deployment%2Ctier"), "{asked}");
+}
+
+#[tokio::test]
+async fn what_would_have_been_stands_beside_what_was_paid() {
+    let (out, _) = ran(&["cost", "--what-if"]).await;
+    assert!(out.contains("SERVERLESS ALONE") && out.contains("33.36"), "{out}");
+    let (json, _) = ran(&["cost", "-o", "json"]).await;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["what_if"][0]["optimum_usd"], 3.2);
+}

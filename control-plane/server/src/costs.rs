@@ -1,0 +1,120 @@
+//! A decision in money: what each tier would cost at the rate of now, where they
+//! cost the same, and what a user would wait.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use thermocline_policy::{BreakEven, CostModel, Moment, PolicyMode, Rate, Tier, UsdPerSecond};
+use thermocline_table::{Measured, Tally};
+
+use crate::books::Steer;
+use crate::deployment::Controlled;
+
+/// The part of a decision's JSON that speaks of money.
+pub(crate) fn costs_json(deployment: &Controlled, now: Moment) -> Value {
+    let live = &deployment.live;
+    let config = live.config.load();
+    let steer = deployment.books.steer();
+    let rate = Rate::per_second(live.observe(now).rps).unwrap_or_default();
+    let service = service(&live.tally, &steer.model);
+    let tiers = [Tier::Serverless, Tier::Pod].into_iter();
+    let tiers: Vec<Value> = tiers
+        .filter(|tier| config.spec.tiers.set().has(*tier))
+        .map(|tier| tier_json(&steer.model, tier, rate, service.p95))
+        .collect();
+    let objective = config.spec.objective.as_ref();
+    json!({
+        "mode": config.settings.mode.as_str(),
+        "prices": prices_json(&steer.model),
+        "times": times_json(&steer.model, &live.tally),
+        "break_even": break_even_json(steer.break_even),
+        "tiers": tiers,
+        "regret": regret_json(config.settings.mode, &steer),
+        "objective": objective.map(|o| json!({ "p95_s": o.p95.as_secs_f64(), "steers": steer.held_to_objective })),
+    })
+}
+
+/// Service times over all tiers; the prior's where nothing was measured.
+pub(crate) fn service(tally: &Tally, model: &CostModel) -> Measured {
+    let all = tally.service.iter().map(|(_, sketch)| sketch.measured());
+    let most = all
+        .max_by_key(|measured| measured.count)
+        .unwrap_or_default();
+    match most.count {
+        0 => Measured {
+            mean: model.work.service,
+            p50: model.work.service,
+            p95: model.work.service,
+            ..most
+        },
+        _ => most,
+    }
+}
+
+fn tier_json(model: &CostModel, tier: Tier, rate: Rate, service_p95: Duration) -> Value {
+    let (cost, wait) = match tier {
+        Tier::Serverless => (model.serverless(rate), model.wait_p95(rate)),
+        _ => (model.pod(rate), Duration::ZERO),
+    };
+    let priced = match tier {
+        Tier::Serverless => model.prices.serverless,
+        _ => model.prices.pod,
+    };
+    json!({
+        "tier": tier,
+        "usd_per_hour": priced.and(cost).map(UsdPerSecond::as_usd_per_hour),
+        "p95_s": (service_p95 + wait).as_secs_f64(),
+    })
+}
+
+fn prices_json(model: &CostModel) -> Value {
+    let prices = &model.prices;
+    json!({
+        "serverless_usd_per_s": prices.serverless.map(UsdPerSecond::as_usd),
+        "pod_usd_per_hour": prices.pod.map(UsdPerSecond::as_usd_per_hour),
+        "value_of_wait_usd_per_s": prices.wait.as_usd(),
+    })
+}
+
+fn times_json(model: &CostModel, tally: &Tally) -> Value {
+    let work = &model.work;
+    let measured = service(tally, model);
+    let started = |tier: Tier| tally.starts[tier].measured().count;
+    json!({
+        "service_s": work.service.as_secs_f64(),
+        "service_p50_s": measured.p50.as_secs_f64(),
+        "service_p95_s": measured.p95.as_secs_f64(),
+        "cold_start_s": work.cold_start.as_secs_f64(),
+        "billed_cold_share": work.billed_cold_share,
+        "boot_s": work.boot.as_secs_f64(),
+        "serverless_idle_s": work.serverless_idle.as_secs_f64(),
+        "concurrency": work.concurrency,
+        // How many of each were measured; 0 = the documented prior.
+        "measured": {
+            "service": measured.count,
+            "cold_start": started(Tier::Serverless),
+            "boot": started(Tier::Pod),
+        },
+    })
+}
+
+fn break_even_json(break_even: BreakEven) -> Value {
+    let (rps, answer) = match break_even {
+        BreakEven::At(rate) => (Some(rate.as_per_second()), "at"),
+        BreakEven::Always => (Some(0.0), "always"),
+        BreakEven::Never => (None, "never"),
+        BreakEven::Unpriced(Tier::Pod) => (None, "pod_unpriced"),
+        BreakEven::Unpriced(_) => (None, "serverless_unpriced"),
+    };
+    json!({ "rps": rps, "answer": answer })
+}
+
+fn regret_json(mode: PolicyMode, steer: &Steer) -> Value {
+    match mode {
+        PolicyMode::Regret => json!({
+            "saved_usd": steer.regret.saved_usd(),
+            "switch_usd": steer.regret.switch_usd(),
+        }),
+        PolicyMode::Thresholds | PolicyMode::BreakEven => Value::Null,
+    }
+}

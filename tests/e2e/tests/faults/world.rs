@@ -1,0 +1,390 @@
+//! A control plane on one store and one or more clouds, on a clock that only the
+//! test moves, without a socket: small enough to be made thousands of times.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use thermocline_clock::ManualClock;
+use thermocline_policy::{Defaults, Moment, Tier};
+use thermocline_provider::{Address, Provider};
+use thermocline_server::{AdminToken, ControlPlane, Parts, Probe, router};
+use thermocline_store::{InstanceRow, Store};
+use thermocline_support::provider::FakeProvider;
+use thermocline_support::system::{TOKEN, manual_clock};
+use thermocline_table::{BackendPermit, Deployment, Table};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service;
+
+use crate::fuse::{Fuse, Fused};
+
+/// How long in real time the loops may take to come to rest.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Looks in a row that must find the loops at rest.
+const QUIET: u32 = 5;
+
+pub(crate) fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+type Call = Box<dyn Fn(Request<Full<Bytes>>) -> Pin<Box<dyn Future<Output = (u16, Value)>>>>;
+
+/// Everything that outlives a process, and the process if one is up.
+pub(crate) struct World {
+    pub(crate) time: ManualClock,
+    pub(crate) cloud: FakeProvider,
+    pub(crate) fuse: Fuse,
+    /// Further providers, by name.
+    others: Vec<(String, FakeProvider)>,
+    folder: TempDir,
+    up: Option<Up>,
+    pub(crate) owner: String,
+    /// How many times a process ended by its fuse or by force.
+    pub(crate) crashes: u32,
+}
+
+/// A running process.
+struct Up {
+    control: Arc<ControlPlane>,
+    table: Arc<Table>,
+    store: Store,
+    call: Call,
+    // Dropped last: it holds every task.
+    runtime: Runtime,
+}
+
+/// Asks the clouds on paper.
+struct PaperProbe(Vec<FakeProvider>);
+
+#[async_trait]
+impl Probe for PaperProbe {
+    async fn status(&self, address: &Address, _: &str) -> Option<u16> {
+        self.0.iter().find_map(|cloud| cloud.answers(&address.url))
+    }
+}
+
+impl World {
+    /// A process on an empty store and a healthy cloud `toy`.
+    pub(crate) fn new() -> World {
+        World::with_others(&[])
+    }
+
+    /// The same with further providers of these names.
+    pub(crate) fn with_others(names: &[&str]) -> World {
+        let time = manual_clock();
+        let cloud = FakeProvider::on_paper(&time.clock());
+        let other = |name: &&str| ((*name).to_owned(), FakeProvider::on_paper(&time.clock()));
+        let mut world = World {
+            others: names.iter().map(other).collect(),
+            cloud,
+            time,
+            fuse: Fuse::new(),
+            folder: folder(),
+            up: None,
+            owner: String::new(),
+            crashes: 0,
+        };
+        world.start();
+        world
+    }
+
+    pub(crate) fn other(&self, name: &str) -> FakeProvider {
+        let found = self.others.iter().find(|(other, _)| other == name);
+        found.unwrap().1.clone()
+    }
+
+    fn start(&mut self) {
+        while self.up.is_none() {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            let parts = runtime.block_on(self.parts());
+            let (store, table) = (parts.store.clone(), parts.table.clone());
+            let fuse = self.fuse.clone();
+            let started = runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    started = ControlPlane::start(parts) => Some(started.unwrap()),
+                    () = blown(&fuse) => None,
+                }
+            });
+            let Some(control) = started else {
+                self.crashes += 1;
+                self.fuse.mend();
+                continue;
+            };
+            let call = runtime.block_on(calls(&control, &store));
+            self.owner = runtime.block_on(store.owner()).unwrap();
+            self.up = Some(Up {
+                control,
+                table,
+                store,
+                call,
+                runtime,
+            });
+        }
+    }
+
+    async fn parts(&self) -> Parts {
+        let url = format!("sqlite://{}", self.folder.path().join("store.db").display());
+        let store = Store::open(&url).await.unwrap();
+        let fused = |cloud: &FakeProvider| -> Arc<dyn Provider> {
+            Arc::new(Fused(cloud.clone(), self.fuse.clone()))
+        };
+        let others = self.others.iter();
+        let mut providers = vec![("toy".to_owned(), "fake", fused(&self.cloud))];
+        providers.extend(others.map(|(name, cloud)| (name.clone(), "fake", fused(cloud))));
+        let mut clouds = vec![self.cloud.clone()];
+        clouds.extend(self.others.iter().map(|(_, cloud)| cloud.clone()));
+        Parts {
+            store: store.behind(self.fuse.gate()),
+            table: Arc::default(),
+            clock: self.time.clock(),
+            defaults: Defaults::default(),
+            base_domain: String::new(),
+            vram: 0,
+            providers,
+            hints: Vec::new(),
+            probe: Arc::new(PaperProbe(clouds)),
+            drain: CancellationToken::new(),
+        }
+    }
+
+    /// `kill -9`, `after` of silence, and a new process on the same store.
+    pub(crate) fn crash(&mut self, after: Duration) {
+        self.crashes += 1;
+        drop(self.up.take());
+        self.fuse.mend();
+        self.time.advance(after);
+        self.start();
+        self.settle();
+    }
+
+    fn up(&self) -> &Up {
+        self.up.as_ref().unwrap()
+    }
+
+    /// Runs `work` where the process runs.
+    pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.up().runtime.block_on(work)
+    }
+
+    /// Moves the time on and lets the loops follow; a process whose fuse blows
+    /// meanwhile is followed by another one.
+    pub(crate) fn step(&mut self, by: Duration) {
+        self.time.advance(by);
+        self.settle();
+    }
+
+    /// `span` passes in steps of `step`.
+    pub(crate) fn pass(&mut self, span: Duration, step: Duration) {
+        let end = self.time.now() + span;
+        while self.time.now() < end {
+            self.step(step.min(self.time.now().until(end)));
+        }
+    }
+
+    /// Lets the loops come to rest.
+    pub(crate) fn settle(&mut self) {
+        if !self.run(self.rested()) {
+            self.crash(secs(2));
+        }
+    }
+
+    /// Ends when nothing is under way but calls that wait; false when the fuse
+    /// has blown first.
+    async fn rested(&self) -> bool {
+        let (began, control) = (real_now(), &self.up().control);
+        let (mut quiet, mut looks) = (0, 0_u32);
+        while quiet < QUIET {
+            tokio::task::yield_now().await;
+            if self.fuse.is_blown() {
+                return false;
+            }
+            let waiting: usize = self.clouds().map(FakeProvider::waiting).sum();
+            quiet = if control.under_way() <= waiting { quiet + 1 } else { 0 };
+            looks += 1;
+            if looks.is_multiple_of(64) {
+                assert!(began.elapsed() < PATIENCE, "the loops do not come to rest");
+                std::thread::yield_now();
+            }
+        }
+        true
+    }
+
+    fn clouds(&self) -> impl Iterator<Item = &FakeProvider> {
+        std::iter::once(&self.cloud).chain(self.others.iter().map(|(_, cloud)| cloud))
+    }
+
+    /// A call of the management API; `None` where the process ended in it.
+    pub(crate) fn admin(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Option<(u16, Value)> {
+        let text = body.map(|body| body.to_string()).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1{path}"))
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .header("content-type", "application/json")
+            .body(Full::from(text))
+            .unwrap();
+        let answered = self.run(async {
+            tokio::select! {
+                biased;
+                answer = (self.up().call)(request) => Some(answer),
+                () = blown(&self.fuse) => None,
+            }
+        });
+        self.settle();
+        answered
+    }
+
+    /// Creates the deployment `name` with a pod at `provider`.
+    pub(crate) fn deploy(&mut self, name: &str, provider: &str, max: u32) {
+        let tiers = json!({ "pod": {
+            "provider": provider, "max_instances": max, "idle_timeout": "10m",
+        } });
+        let health = json!({ "start_timeout": "60s" });
+        let spec = json!({ "name": name, "image": "i:1", "tiers": tiers, "health": health });
+        if let Some((status, body)) = self.admin(Method::POST, "/deployments", Some(spec)) {
+            assert!([201, 409].contains(&status), "{body}");
+        }
+    }
+
+    pub(crate) fn wake(&mut self, name: &str) {
+        self.admin(Method::POST, &format!("/deployments/{name}/wake"), None);
+    }
+
+    pub(crate) fn sleep(&mut self, name: &str) {
+        self.admin(Method::POST, &format!("/deployments/{name}/sleep"), None);
+    }
+
+    /// Its status; null when there is no such deployment.
+    pub(crate) fn status(&mut self, name: &str) -> Value {
+        let read = self.admin(Method::GET, &format!("/deployments/{name}"), None);
+        match read {
+            Some((200, body)) => body["status"].clone(),
+            _ => Value::Null,
+        }
+    }
+
+    /// The rows of everything that is written down to exist.
+    pub(crate) fn rows(&self) -> Vec<InstanceRow> {
+        self.run(self.up().store.instances()).unwrap()
+    }
+
+    fn live(&self, name: &str) -> Option<Arc<Deployment>> {
+        self.up().table.load().by_name(name).cloned()
+    }
+
+    /// The instance that a request would be sent to, and where.
+    pub(crate) fn backends(&self, name: &str) -> Vec<(String, String)> {
+        let Some(live) = self.live(name) else {
+            return Vec::new();
+        };
+        let capacity = live.capacity.load();
+        let backends = capacity.pools[Tier::Pod].backends().iter();
+        let told = |backend: &Arc<thermocline_table::Backend>| {
+            let at = format!("http://{}", backend.target.authority());
+            (backend.instance.clone().unwrap_or_default(), at)
+        };
+        backends.map(told).collect()
+    }
+
+    pub(crate) fn serves(&self, name: &str) -> bool {
+        !self.backends(name).is_empty()
+    }
+
+    /// A request that waits for the pod at most `patience`, and is served for
+    /// `takes`.
+    pub(crate) fn request(&self, name: &str, patience: Duration, takes: Duration) {
+        let Some(live) = self.live(name) else { return };
+        let (wake, clock) = (self.up().control.handle(), self.time.clock());
+        let _entered = self.up().runtime.enter();
+        tokio::spawn(async move {
+            live.record(clock.now());
+            let deadline = clock.now() + patience;
+            let woken = clock.timeout_at(deadline, wake.wake(&live, Tier::Pod)).await;
+            if woken.is_ok_and(|woken| woken.is_ok()) {
+                let backend = live.capacity.load().pools[Tier::Pod].backends().first().cloned();
+                let place = backend.and_then(|backend| BackendPermit::take(&live, &backend));
+                clock.sleep(takes).await;
+                drop(place);
+            }
+        });
+    }
+
+    /// Time since the world began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.time.now().since(Moment::ORIGIN)
+    }
+
+    /// Sets the wall clock `by` seconds on or back.
+    pub(crate) fn jump(&self, by: i64) {
+        let wall = self.time.wall();
+        let span = secs(by.unsigned_abs());
+        let to: SystemTime = if by < 0 { wall - span } else { wall + span };
+        self.time.set_wall(to);
+    }
+
+    /// The text of `/metrics`.
+    pub(crate) fn metrics(&self) -> String {
+        let request = Request::builder()
+            .uri("/metrics")
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .body(Full::default())
+            .unwrap();
+        let (_, text) = self.run((self.up().call)(request));
+        text.as_str().unwrap_or_default().to_owned()
+    }
+}
+
+async fn calls(control: &Arc<ControlPlane>, store: &Store) -> Call {
+    let token = AdminToken::load(store, Some(TOKEN)).await.unwrap();
+    let router = router(control.clone(), token.hash());
+    Box::new(move |request| {
+        let mut router = router.clone();
+        async move {
+            let response = router.call(request).await.unwrap();
+            let status = response.status().as_u16();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            let text = String::from_utf8_lossy(&body).into_owned();
+            (status, serde_json::from_str(&text).unwrap_or(json!(text)))
+        }
+        .boxed_local()
+    })
+}
+
+async fn blown(fuse: &Fuse) {
+    while !fuse.is_blown() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// In memory where the machine has such a place: a crash of a process loses
+/// nothing there either.
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    match memory.is_dir() {
+        true => TempDir::new_in(memory).unwrap(),
+        false => TempDir::new().unwrap(),
+    }
+}
+
+#[allow(clippy::disallowed_methods)] // bounds a wait in real time
+pub(crate) fn real_now() -> Instant {
+    Instant::now()
+}
