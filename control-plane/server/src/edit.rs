@@ -26,6 +26,8 @@ pub(crate) enum EditError {
     NotFound,
     #[error("{0}")]
     Conflict(String),
+    #[error("the key of the secrets cannot be used")]
+    Unsealable,
     #[error("the store cannot be written")]
     Store(#[source] StoreError),
 }
@@ -112,8 +114,9 @@ impl ControlPlane {
             .await?;
         for (((row, created), spec), edited) in rows.into_iter().zip(specs).zip(&mut edited) {
             edited.generation = row.generation;
-            self.put_in_force(row, spec, created);
+            self.accept(row, spec, created);
         }
+        self.publish_table();
         Ok(edited)
     }
 
@@ -248,6 +251,19 @@ impl ControlPlane {
         spec: Spec,
         created: bool,
     ) -> Arc<Controlled> {
+        let deployment = self.accept(row, spec, created);
+        self.publish_table();
+        deployment
+    }
+
+    /// Takes over a row just written, and tells of it; its names are known once
+    /// the table is published, for many rows together only once.
+    fn accept(
+        self: &Arc<Self>,
+        row: DeploymentRow,
+        spec: Spec,
+        created: bool,
+    ) -> Arc<Controlled> {
         let (kind, text) = match created {
             true => ("deployment.created", "created"),
             false => ("deployment.updated", "updated"),
@@ -270,7 +286,6 @@ impl ControlPlane {
             None => self.add(row, spec),
         };
         self.publish(&deployment);
-        self.publish_table();
         deployment.bump();
         self.nudge(&deployment);
         deployment

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use thermocline_policy::{FieldErrors, Forced, Spec, Tier};
@@ -17,11 +17,17 @@ impl ControlPlane {
     ) -> Result<Vec<Spec>, EditError> {
         let mut errors = FieldErrors::default();
         let mut specs: Vec<Spec> = Vec::new();
+        let mut taken = self.taken_names();
+        let mut given = HashSet::new();
         for (i, document) in documents.iter().enumerate() {
             let read = spec_from_json(document, &self.defaults);
             let mut found = match read {
                 Ok(spec) => {
-                    let found = self.check_against_others(&spec, &specs);
+                    let mut found = self.check_against_others(&spec, &taken);
+                    if !given.insert(spec.name.clone()) {
+                        found.push("name", "is given twice");
+                    }
+                    take_names(&mut taken, &spec);
                     specs.push(spec);
                     found
                 }
@@ -55,11 +61,8 @@ impl ControlPlane {
     }
 
     /// The rules that no single specification shows.
-    fn check_against_others(&self, spec: &Spec, with: &[Spec]) -> FieldErrors {
+    fn check_against_others(&self, spec: &Spec, taken: &Taken) -> FieldErrors {
         let mut errors = FieldErrors::default();
-        if with.iter().any(|other| other.name == spec.name) {
-            errors.push("name", "is given twice");
-        }
         for tier in [Tier::Serverless, Tier::Pod] {
             let Some(name) = name_for(spec, tier) else {
                 continue;
@@ -75,6 +78,7 @@ impl ControlPlane {
                 errors.push(field, format!("is not configured; configured: {known}"));
             }
         }
+        errors.extend(self.missing_secrets(spec));
         let before = self.deployment(&spec.name);
         let before = before.and_then(|d| d.with_spec(|spec| spec.forced.clone()));
         // One that ran out while it was in force is no mistake of this edit.
@@ -84,18 +88,18 @@ impl ControlPlane {
                 "is in the past; leave it out to force without an end",
             );
         }
-        let taken = self.taken_names(spec, with);
+        let by_other = |name: &str| taken.get(name).filter(|by| **by != spec.name);
         for (i, host) in spec.routes.hosts.iter().enumerate() {
-            if let Some(by) = taken.get(host.as_str()) {
+            if let Some(by) = by_other(host) {
                 errors.push(format!("routes.hosts[{i}]"), format!("is taken by {by}"));
             }
         }
         for (i, alias) in spec.routes.aliases.iter().enumerate() {
-            if let Some(by) = taken.get(alias.as_str()) {
+            if let Some(by) = by_other(alias) {
                 errors.push(format!("routes.aliases[{i}]"), format!("is taken by {by}"));
             }
         }
-        if let Some(by) = taken.get(spec.name.as_str()) {
+        if let Some(by) = by_other(&spec.name) {
             errors.push("name", format!("is an alias of {by}"));
         }
         errors
@@ -106,22 +110,23 @@ impl ControlPlane {
         names.filter(|name| *name != DOCKER)
     }
 
-    /// The hosts and names that other deployments have, and whose they are.
-    fn taken_names(&self, spec: &Spec, with: &[Spec]) -> HashMap<String, String> {
-        let mut taken = HashMap::new();
-        let mut take = |other: &Spec| {
-            if other.name == spec.name {
-                return;
-            }
-            let names = other.routes.hosts.iter().chain(&other.routes.aliases);
-            for name in names.chain([&other.name]) {
-                taken.insert(name.clone(), other.name.clone());
-            }
-        };
-        with.iter().for_each(&mut take);
+    fn taken_names(&self) -> Taken {
+        let mut taken = Taken::new();
         for deployment in self.all() {
-            deployment.with_spec(&mut take);
+            deployment.with_spec(|spec| take_names(&mut taken, spec));
         }
         taken
+    }
+}
+
+/// The hosts and names that deployments have, and whose they are.
+type Taken = HashMap<String, String>;
+
+/// Adds those of `spec`, unless somebody has them: that is a mistake of `spec`.
+fn take_names(taken: &mut Taken, spec: &Spec) {
+    let names = spec.routes.hosts.iter().chain(&spec.routes.aliases);
+    for name in names.chain([&spec.name]) {
+        let owner = taken.entry(name.clone());
+        owner.or_insert_with(|| spec.name.clone());
     }
 }
