@@ -19,6 +19,7 @@ export const VIEWS: readonly View[] = [
     key: 'd',
     load: () => import('./views/Decisions.svelte'),
   },
+  { word: 'cost', title: 'Cost', key: 'm', load: () => import('./views/Cost.svelte') },
   {
     word: 'cold-starts',
     title: 'Cold starts',

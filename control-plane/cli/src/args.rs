@@ -70,6 +70,9 @@ pub(crate) enum Command {
     /// Look at the providers
     #[command(subcommand)]
     Provider(ProviderCommand),
+    /// Keep what deployments use and nobody reads back
+    #[command(subcommand)]
+    Secret(crate::secret::SecretCommand),
     /// Check that the server is there, lets us in, and is well
     Doctor,
     /// Write a completion script for a shell
@@ -260,7 +263,7 @@ fn server(text: &str) -> Result<Url, String> {
 }
 
 /// A DNS label. It becomes a part of a path, so nothing else may pass.
-fn deployment_name(text: &str) -> Result<String, String> {
+pub(crate) fn deployment_name(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let inner = !text.starts_with('-') && !text.ends_with('-');
     if (1..=63).contains(&text.len()) && inner && text.chars().all(allowed) {

@@ -16,6 +16,7 @@ mod lifecycle;
 mod output;
 mod problem;
 mod provider;
+mod secret;
 mod serve;
 mod session;
 mod simulate;
@@ -73,6 +74,7 @@ async fn run(cli: Cli) -> Result<(), Failure> {
             provider::offers(&session()?, &args).await
         }
         Command::Provider(ProviderCommand::Test(args)) => provider::test(format, &args).await,
+        Command::Secret(command) => secret::run(&session()?, &command).await,
         Command::Doctor => doctor::run(&session()?).await,
         Command::Completions(args) => completions(args.shell),
         Command::Serve(args) => serve::run(&args).await,

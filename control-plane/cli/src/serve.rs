@@ -2,11 +2,12 @@
 
 mod adapters;
 mod layers;
+mod log;
 mod planes;
+mod secrets;
 mod signals;
 mod variables;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use thermocline_policy::FieldErrors;
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use layers::Document;
 
 pub(crate) use adapters::sim_state_file;
+pub(crate) use log::log_to_stderr;
 pub(crate) use planes::{Planes, start};
 pub(crate) use signals::Signals;
 
@@ -25,14 +27,14 @@ const DEFAULT_FILE: &str = "thermocline.toml";
 
 /// Runs the server until a signal ends it.
 pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
-    log_to_stderr("info");
+    let redaction = log_to_stderr("info");
     let config = read(args.config.as_deref(), |document| {
         variables::unset(document, |name| std::env::var_os(name).is_some())
     })?;
     refuse_open_doors(&config, args.insecure)?;
     // Before anything is announced: a signal then finds us ready for it.
     let signals = Signals::listen()?;
-    let planes = start(config, Some(state_folder)).await?;
+    let planes = start(config, Some(state_folder), redaction).await?;
     announce(&planes);
     signals::until_shutdown(planes, signals).await
 }
@@ -91,17 +93,4 @@ fn announce(planes: &Planes) {
         planes.request, planes.admin
     );
     eprintln!("console at http://{}/console/", planes.admin);
-}
-
-/// Structured lines on stderr, of `level` and above unless `THERMOCLINE_LOG`
-/// says otherwise.
-pub(crate) fn log_to_stderr(level: &str) {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("THERMOCLINE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
-    // A second subscriber in one process is no fault.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
 }

@@ -58,6 +58,8 @@ pub struct Config {
     pub admin_listen: SocketAddr,
     /// The store.
     pub store_url: String,
+    /// The file that holds the key of the secrets; beside the store's when `None`.
+    pub secrets_key_file: Option<String>,
     /// What a deployment that says nothing gets.
     pub defaults: Defaults,
     /// The Docker daemon.
@@ -93,6 +95,7 @@ fn whole(root: &Object<'_>) -> Config {
     let request = section("request");
     let admin = section("admin");
     let store = section("store");
+    let secrets = section("secrets");
     let broker = section("broker");
     let local = section("local");
     let drain = section("drain");
@@ -113,6 +116,7 @@ fn whole(root: &Object<'_>) -> Config {
             .as_ref()
             .and_then(|s| s.read("url", store_url))
             .unwrap_or_else(|| "sqlite://thermocline.db".to_owned()),
+        secrets_key_file: of(&secrets, "key_file"),
         defaults: defaults(root),
         docker: local
             .as_ref()
@@ -135,7 +139,7 @@ fn whole(root: &Object<'_>) -> Config {
             _ => Err("must be memory://".to_owned()),
         });
     }
-    for section in [request, admin, store, broker, local, drain]
+    for section in [request, admin, store, secrets, broker, local, drain]
         .into_iter()
         .flatten()
     {
@@ -147,10 +151,11 @@ fn whole(root: &Object<'_>) -> Config {
 
 /// Every section's name counts as known; anything else at the root is a mistake.
 fn root_keys(root: &Object<'_>) {
-    const SECTIONS: [&str; 11] = [
+    const SECTIONS: [&str; 12] = [
         "request",
         "admin",
         "store",
+        "secrets",
         "broker",
         "policy",
         "cold_start",

@@ -26,6 +26,7 @@ use crate::out_of_reach::OutOfReach;
 use crate::prices::Quotes;
 use crate::probe::{Probe, Probing};
 use crate::provider::{DOCKER, Providers, Registered};
+use crate::secrets::Secrets;
 use crate::series::STEP;
 
 /// How often every deployment is looked at without being asked to.
@@ -45,6 +46,8 @@ pub struct Parts {
     pub base_domain: String,
     /// GPU memory of this machine, bytes.
     pub vram: u64,
+    /// The secrets that are sealed in the store.
+    pub secrets: Secrets,
     /// The providers: name, kind, adapter. The Docker daemon is named `docker`.
     pub providers: Vec<(String, &'static str, Arc<dyn Provider>)>,
     /// Hints that something changed at a provider, by its name.
@@ -64,6 +67,7 @@ pub struct ControlPlane {
     pub(crate) providers: Providers,
     pub(crate) events: Events,
     pub(crate) memory: Memory,
+    pub(crate) secrets: Secrets,
     pub(crate) probe: Probing,
     pub(crate) owner: String,
     pub(crate) drain: CancellationToken,
@@ -103,15 +107,23 @@ impl ControlPlane {
         let (nudges, nudged) = mpsc::unbounded_channel();
         let (notes, noted) = mpsc::unbounded_channel();
         let clock = parts.clock.clone();
+        let redaction = parts.secrets.redaction().clone();
         let providers = parts.providers.into_iter().map(|(name, kind, adapter)| {
             (
                 name.clone(),
-                Arc::new(Registered::new(&name, kind, adapter, clock.clone())),
+                Arc::new(Registered::new(
+                    &name,
+                    kind,
+                    adapter,
+                    clock.clone(),
+                    redaction.clone(),
+                )),
             )
         });
         let control = Arc::new(ControlPlane {
             events: Events::start(parts.store.clone(), parts.clock.clone()),
             memory: Memory::new(parts.vram),
+            secrets: parts.secrets,
             probe: Probing(parts.probe),
             providers: providers.collect(),
             store: parts.store,

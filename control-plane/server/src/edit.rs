@@ -24,6 +24,8 @@ pub(crate) enum EditError {
     Exists,
     #[error("no such deployment")]
     NotFound,
+    #[error("no such secret")]
+    NoSecret,
     #[error("{0}")]
     Conflict(String),
     #[error("the key of the secrets cannot be used")]

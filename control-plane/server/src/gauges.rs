@@ -19,7 +19,7 @@ use crate::series::usd_per_hour;
 /// How often they are read.
 const EVERY: Duration = Duration::from_secs(1);
 /// So many are told alone at first: a page has something to draw at once.
-const FIRST: usize = 100;
+const FIRST: usize = 50;
 
 type Gauges = BTreeMap<String, Value>;
 
@@ -95,7 +95,7 @@ impl ControlPlane {
             .into_iter()
             .filter(|tier| has.has(*tier))
             .collect();
-        let thresholds = config.settings.thresholds;
+        let thresholds = live.thresholds();
         let mut gauge = self.summary_json(deployment);
         gauge["name"] = json!(&*live.name);
         gauge["generation"] = json!(config.generation);

@@ -1,14 +1,42 @@
 //! What is asked of a provider to start an instance of a specification.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thermocline_policy::{EnvValue, HostHeader, Spec, Tier};
-use thermocline_provider::InstanceRequest;
+use thermocline_provider::{InstanceRequest, ProviderError, ProviderErrorKind};
 
+use crate::deployment::Controlled;
 use crate::provider::name_for;
+use crate::secrets::{Secrets, named, no_such_secret};
 
 const MIB: u64 = 1 << 20;
 
-/// The request for `tier`; the owner is filled in when it is sent.
+/// `request` with the values of the secrets that the deployment names: they go
+/// to the provider and nowhere else.
+///
+/// # Errors
+/// `invalid` where one is not there.
+pub(crate) fn with_secrets(
+    request: &InstanceRequest,
+    deployment: &Controlled,
+    secrets: &Secrets,
+) -> Result<InstanceRequest, ProviderError> {
+    let mut request = request.clone();
+    deployment.with_spec(|spec| {
+        for (variable, name) in named(spec) {
+            let value = secrets.value(name).ok_or_else(|| {
+                let detail = format!("env.{variable}.secret: {}", no_such_secret(name));
+                ProviderError::new(ProviderErrorKind::Invalid, detail)
+            })?;
+            request.env.insert(variable.to_owned(), value.to_string());
+        }
+        Ok(request)
+    })
+}
+
+/// The request for `tier`, without secrets; the owner is filled in when it is sent.
 pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
     let serverless = spec.tiers.serverless.as_ref();
     InstanceRequest {
@@ -71,9 +99,14 @@ pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
         Tier::Serverless | Tier::Pod => Some(gpus(spec, tier).join(",")),
         Tier::Dedicated | Tier::Local => None,
     };
+    // Secrets by their names alone: a new value replaces nothing.
+    let secrets: Option<BTreeMap<&str, &str>> =
+        Some(named(spec).collect()).filter(|secrets: &BTreeMap<_, _>| !secrets.is_empty());
     // A backend keeps the Host rule that it was made with.
     let keeps_host = spec.host_header(tier).map(|host| host == HostHeader::Keep);
-    let text = serde_json::json!([provider, gpus, keeps_host, request]).to_string();
+    let mut made_of = vec![json!(provider), json!(gpus), json!(keeps_host), json!(request)];
+    made_of.extend(secrets.map(|secrets| json!(secrets)));
+    let text = Value::Array(made_of).to_string();
     Sha256::digest(text.as_bytes())[..12]
         .iter()
         .map(|b| format!("{b:02x}"))

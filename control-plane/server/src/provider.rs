@@ -18,6 +18,8 @@ use listing::Listing;
 pub(crate) use listing::Shrunken;
 pub(crate) use paced::{Calls, Paced};
 
+use crate::secrets::Redaction;
+
 /// The name under which the local Docker daemon is a provider.
 pub(crate) const DOCKER: &str = "docker";
 
@@ -77,11 +79,12 @@ impl Registered {
         kind: &'static str,
         adapter: Arc<dyn Provider>,
         clock: Clock,
+        redaction: Redaction,
     ) -> Self {
         Registered {
             name: name.to_owned(),
             kind,
-            adapter: Arc::new(Paced::new(adapter, clock.clone())),
+            adapter: Arc::new(Paced::new(adapter, clock.clone(), redaction)),
             clock,
             listing: Mutex::default(),
             rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),

@@ -8,6 +8,7 @@ mod events;
 mod observe;
 mod params;
 mod problem;
+mod secrets;
 mod session;
 mod watch;
 
@@ -100,6 +101,9 @@ fn guarded() -> Vec<(Method, &'static str, Handler)> {
         (Method::GET, "/api/v1/providers/{name}/offers", get(observe::offers)),
         (Method::GET, "/api/v1/costs", get(costs::costs)),
         (Method::GET, "/api/v1/costs/arrivals", get(costs::arrivals)),
+        (Method::GET, "/api/v1/secrets", get(secrets::list)),
+        (Method::PUT, "/api/v1/secrets/{name}", put(secrets::set)),
+        (Method::DELETE, "/api/v1/secrets/{name}", delete(secrets::delete)),
         (Method::GET, "/api/v1/events", get(events::stream)),
         (Method::GET, "/metrics", get(observe::metrics)),
         (Method::GET, "/openapi.json", get(openapi)),

@@ -163,7 +163,7 @@ impl ControlPlane {
             true => (kept.fine.between(from, to), STEP),
             false => (kept.coarse.between(from, to), STEP * PER_COARSE),
         };
-        let thresholds = deployment.live.config.load().settings.thresholds;
+        let thresholds = deployment.live.thresholds();
         json!({
             "deployment": &*deployment.live.name,
             "step_s": step.as_secs(),

@@ -21,6 +21,7 @@ mod measures;
 mod migrate;
 mod open;
 mod row;
+mod secrets;
 mod sessions;
 
 pub use decisions::NewDecision;
@@ -32,6 +33,7 @@ pub use instances::{InstanceChanges, NewInstance};
 pub use ledger::{LedgerEntry, Postings, SlotArrivals, WhatIfEntry};
 pub use measures::{Measure, MeasureRow};
 pub use row::{DecisionRow, DeploymentRow, EventRow, InstanceRow};
+pub use secrets::SecretRow;
 pub use sessions::SessionRow;
 
 use sqlx::{Sqlite, SqlitePool, Transaction};

@@ -27,6 +27,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "ledger",
         sql: include_str!("../../../migrations/sqlite/0003_ledger.sql"),
     },
+    Migration {
+        version: 4,
+        name: "secrets",
+        sql: include_str!("../../../migrations/sqlite/0004_secrets.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

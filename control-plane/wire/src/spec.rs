@@ -1,5 +1,6 @@
 //! The deployment specification as YAML or JSON.
 
+mod env;
 mod read;
 mod tiers;
 mod write;

@@ -215,11 +215,14 @@ def end_with_thermocline():
 
 
 def main():
+    token = os.environ.get("THERMOCLINE_PLUGIN_TOKEN")
+    if not token:
+        sys.exit("THERMOCLINE_PLUGIN_TOKEN must hold the token that callers know")
     started = len(sys.argv) == 1
     host, _, port = ("127.0.0.1:0" if started else sys.argv[1]).rpartition(":")
     server = http.server.ThreadingHTTPServer((host, int(port)), Adapter)
     server.daemon_threads = True
-    server.cloud, server.token = Cloud(), os.environ["THERMOCLINE_PLUGIN_TOKEN"].encode()
+    server.cloud, server.token = Cloud(), token.encode()
     if started:
         threading.Thread(target=end_with_thermocline, daemon=True).start()
     print("THERMOCLINE-PLUGIN 1 http://%s:%d" % (host, server.server_port), flush=True)

@@ -83,9 +83,8 @@ impl Steering {
     /// would miss it, because a pod has no cold starts. Back to what is cheapest
     /// once serverless would meet it at 0.7 × `rate` too.
     pub fn hold_to(&mut self, objective: Option<Duration>, service: Duration, rate: Rate) {
-        let meets = |rate: Rate| {
-            objective.is_none_or(|most| service + self.model.wait_p95(rate) <= most)
-        };
+        let meets =
+            |rate: Rate| objective.is_none_or(|most| service + self.model.wait_p95(rate) <= most);
         let before = self.held_to_objective;
         self.held_to_objective = match before {
             true => !meets(rate.times(EASED)),
@@ -211,3 +210,6 @@ impl Steering {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -111,7 +111,7 @@ impl Service {
                 "timeout": it.said("timeout"), "max": it.fleet.bounds().max, "usd": it.spent(),
             })
         };
-        let billed: f64 = state.bills.iter().map(|(_, usd)| usd).sum();
+        let billed = state.bills.iter().fold(0.0, |sum, (_, usd)| sum + usd);
         json!({
             "pods": state.pods.iter().map(pod).collect::<Vec<_>>(),
             "endpoints": state.endpoints.values().map(endpoint).collect::<Vec<_>>(),

@@ -18,7 +18,9 @@ use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, TrustedProxies};
 use thermocline_policy::Defaults;
 use thermocline_provider::Provider;
-use thermocline_server::{AdminToken, ControlPlane, HttpProbe, Parts, serve_admin};
+use thermocline_server::{
+    AdminToken, ControlPlane, HttpProbe, KeyOrigin, Parts, Redaction, Secrets, serve_admin,
+};
 use thermocline_store::Store;
 use thermocline_table::Table;
 use tokio::runtime::{Handle, Runtime};
@@ -222,8 +224,10 @@ impl Wiring {
         let token = AdminToken::load(&store, Some(TOKEN))
             .await
             .expect("a token");
+        let secrets = Secrets::open(&store, KeyOrigin::Memory, Redaction::default());
         let table = Arc::new(Table::default());
         let parts = Parts {
+            secrets: secrets.await.expect("no secret is there yet"),
             store,
             table: table.clone(),
             clock: self.clock.clone(),

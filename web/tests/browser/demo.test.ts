@@ -90,6 +90,27 @@ test('decisions: why, with what the policy saw, under an address of its own', as
   await console.shot('decisions');
 });
 
+test('cost: what was paid, and what it would have cost otherwise', async () => {
+  const console = await view('cost');
+  const spent = console.page.locator('[data-spent]');
+  await until(async () => {
+    await console.go('');
+    await console.go('cost');
+    await spent.waitFor();
+    return Number((await spent.textContent())?.slice(1)) > 0;
+  });
+  await console.page.getByText('What it would have cost otherwise').waitFor();
+  const download = console.page.waitForEvent('download');
+  await console.page.getByRole('button', { name: 'Save as CSV' }).click();
+  const stream = await (await download).createReadStream();
+  let text = '';
+  for await (const chunk of stream) text += String(chunk);
+  expect(text.split('\r\n')[0]).toBe('from,to,deployment,tier,hours,usd');
+  expect(text).toMatch(/,pod,/);
+  await console.accessible();
+  await console.shot('cost');
+});
+
 test('cold starts: each part of a start, and percentiles', async () => {
   const console = await view('cold-starts');
   await console.page
@@ -133,6 +154,7 @@ test('light, and as narrow as a phone', async () => {
     '',
     'deployments/chat',
     'decisions',
+    'cost',
     'cold-starts',
     'requests',
     'providers',

@@ -31,6 +31,9 @@ afterEach(async () => {
   const wrong = open?.wrong;
   await open?.close();
   open = undefined;
+  // The server may have been stopped when a test failed.
+  await server.start();
+  await server.empty();
   expect(wrong ?? []).toEqual([]);
 });
 
@@ -113,7 +116,6 @@ test('b48: idle, running, stopped and failed are four words, each soon on the pa
     .first()
     .waitFor();
   await open.shot('failed');
-  for (const name of ['words', 'broken']) await server.call('DELETE', `/deployments/${name}`);
 });
 
 test('a tier is forced, and the page follows without a reload', async () => {
@@ -156,7 +158,6 @@ test('a move is on the map within two seconds of its event', async () => {
   expect(await timed(() => (open as Console).card('mover', 'pod').waitFor())).toBeLessThan(SOON);
   await open.page.getByLabel('Latest moves').getByText('mover').first().waitFor({ timeout: SOON });
   await Promise.all(requests);
-  await server.call('DELETE', '/deployments/mover');
 });
 
 test('after a restart of the server figures are old until it answers, then go on', async () => {
@@ -176,7 +177,6 @@ test('after a restart of the server figures are old until it answers, then go on
   await page.getByText('Live', { exact: true }).waitFor();
   await server.deploy(both('after'));
   await open.card('after').waitFor({ timeout: SOON });
-  for (const name of ['again', 'after']) await server.call('DELETE', `/deployments/${name}`);
 });
 
 test('everything can be reached with the keyboard alone', async () => {
@@ -211,7 +211,6 @@ test('everything can be reached with the keyboard alone', async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('nothing-of-that-name');
   await open.card('keys').waitFor({ state: 'detached' });
-  await server.call('DELETE', '/deployments/keys');
 });
 
 test('a deployment is written, checked and deployed in the console', async () => {
@@ -232,5 +231,4 @@ test('a deployment is written, checked and deployed in the console', async () =>
   await page.getByText('This would create written.').waitFor();
   await page.getByRole('button', { name: 'Deploy', exact: true }).click();
   await page.getByRole('heading', { name: 'written' }).waitFor();
-  await server.call('DELETE', '/deployments/written');
 });

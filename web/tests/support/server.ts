@@ -101,7 +101,9 @@ export class Server {
     return `http://127.0.0.1:${this.admin}`;
   }
 
+  /** Starts it, where it does not run. */
   async start(args = ['serve']): Promise<void> {
+    if (this.#child && this.#child.exitCode === null) return;
     const env = { ...process.env, THERMOCLINE_ADMIN_TOKEN: TOKEN };
     const child = spawn(binary(), args, {
       cwd: this.folder,
@@ -156,6 +158,13 @@ export class Server {
   async deploy(spec: unknown): Promise<void> {
     const { status, body } = await this.call('POST', '/deployments', spec);
     if (status !== 201) throw new Error(JSON.stringify(body));
+  }
+
+  /** Deletes every deployment, and waits until they are gone. */
+  async empty(): Promise<void> {
+    const left = async () => (await this.call('GET', '/deployments')).body.items;
+    for (const { name } of await left()) await this.call('DELETE', `/deployments/${name}`);
+    await until(async () => (await left()).length === 0);
   }
 
   /** A request to a deployment; its status. */

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use thermocline_clock::Clock;
 use thermocline_docker::{DockerProvider, Limits};
-use thermocline_server::Config;
+use thermocline_server::{Config, Redaction};
 
 use super::cast::{CLOUD, LOCAL_IMAGE, Pace, Role, cast};
 use super::own_backend::OwnBackend;
@@ -64,7 +64,7 @@ impl Stage {
         let own = OwnBackend::start().await?;
         let config = config(args, &folder)?;
         let docker = config.docker.clone();
-        let mut planes = start(config, Some(state_folder)).await?;
+        let mut planes = start(config, Some(state_folder), Redaction::default()).await?;
         let given = std::env::var("THERMOCLINE_ADMIN_TOKEN");
         let token = planes.fresh_token.take().or(given.ok()).unwrap_or_default();
         Ok(Stage {

@@ -14,14 +14,15 @@ use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, Threads, TrustedProxies};
 use thermocline_provider::Provider;
 use thermocline_server::{
-    AdminToken, Config, ControlPlane, HttpProbe, Parts, check_token, serve_admin,
+    AdminToken, Config, ControlPlane, HttpProbe, Parts, Redaction, Secrets, check_token,
+    serve_admin,
 };
 use thermocline_store::Store;
 use thermocline_table::Table;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::adapters;
+use super::{adapters, secrets};
 use crate::failure::Failure;
 use crate::upkeep::store_failure;
 
@@ -50,13 +51,15 @@ impl Planes {
     }
 }
 
-/// Starts both planes; `folder` says where process files are kept.
+/// Starts both planes; `folder` says where process files are kept, `redaction`
+/// is told what nobody may read.
 ///
 /// # Errors
 /// What keeps it from starting; nothing is left running then but simulated clouds.
 pub(crate) async fn start(
     config: Config,
     folder: Option<fn(&Config) -> PathBuf>,
+    redaction: Redaction,
 ) -> Result<Planes, Failure> {
     let clock = Clock::system();
     let request_listener = bind("request", config.request_listen)?;
@@ -69,13 +72,15 @@ pub(crate) async fn start(
         .await
         .map_err(|error| store_failure("store.url", &error))?;
     let given = std::env::var("THERMOCLINE_ADMIN_TOKEN").ok();
+    given.iter().for_each(|token| redaction.hide(token));
+    let secrets = secrets::open(&config, &store, redaction).await?;
     let token = AdminToken::load(&store, given.as_deref().filter(|t| !t.is_empty()))
         .await
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
     let lifecycle = Lifecycle::default();
     let table = Arc::new(Table::default());
     let folder = folder.map(|folder| folder(&config)).unwrap_or_default();
-    let control = control_plane(&config, store, &table, &clock, &lifecycle, &folder).await?;
+    let control = control_plane(&config, store, secrets, &table, &clock, &lifecycle, &folder).await?;
     let gateway = Gateway::new(
         table,
         control.handle(),
@@ -123,6 +128,7 @@ fn bind(plane: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
 async fn control_plane(
     config: &Config,
     store: Store,
+    secrets: Secrets,
     table: &Arc<Table>,
     clock: &Clock,
     lifecycle: &Lifecycle,
@@ -145,6 +151,7 @@ async fn control_plane(
         defaults: config.defaults.clone(),
         base_domain: config.base_domain.clone(),
         vram: config.vram.unwrap_or(0),
+        secrets,
         providers,
         hints,
         probe: Arc::new(HttpProbe::new()),

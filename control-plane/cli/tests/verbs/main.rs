@@ -11,5 +11,6 @@ mod explain;
 mod force;
 mod inspect;
 mod lifecycle;
+mod secret;
 mod simulate;
 mod stub;

@@ -43,6 +43,21 @@ fn every_mistake_is_reported_with_its_key() {
 }
 
 #[test]
+fn a_mode_and_the_value_of_waiting_are_inherited() {
+    let policy = json!({ "mode": "regret", "value_of_wait_usd_per_s": 0.005 });
+    let config = Config::read(&json!({ "policy": policy })).unwrap();
+    assert_eq!(config.defaults.mode, PolicyMode::Regret);
+    assert_eq!(config.defaults.value_of_wait.as_usd(), 0.005);
+    for (key, value) in [
+        ("mode", json!("greedy")),
+        ("value_of_wait_usd_per_s", json!(-1)),
+    ] {
+        let found = mistakes(json!({ "policy": { key: value } }));
+        assert_eq!(found, [format!("policy.{key}")]);
+    }
+}
+
+#[test]
 fn b34_every_duration_needs_a_unit() {
     let places = [
         ("policy", "window"),

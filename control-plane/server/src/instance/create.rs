@@ -10,6 +10,7 @@ use super::Instance;
 use super::drive::refused;
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
+use crate::launch::with_secrets;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -28,7 +29,10 @@ impl ControlPlane {
         let mut pause = FIRST_PAUSE;
         while instance.state().is_starting() && !self.drain.is_cancelled() {
             let adapter = &instance.provider.adapter;
-            let result = adapter.create(&instance.id, &instance.request).await;
+            let result = match with_secrets(&instance.request, deployment, &self.secrets) {
+                Ok(request) => adapter.create(&instance.id, &request).await,
+                Err(missing) => Err(missing),
+            };
             let error = match result.and_then(|created| ours(instance, created)) {
                 Ok(created) => return self.created(deployment, instance, created).await,
                 Err(error) => error,

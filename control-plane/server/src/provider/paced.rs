@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use thermocline_provider::{
 };
 
 use super::Condition;
+use crate::secrets::Redaction;
 
 /// A rate limit that named no delay is kept for this long.
 const UNNAMED_DELAY: Duration = Duration::from_secs(5);
@@ -21,18 +23,20 @@ const LONGEST_CALL: Duration = Duration::from_secs(120);
 pub(crate) type Calls = BTreeMap<(&'static str, &'static str), u64>;
 
 /// An adapter whose every call is counted and noted, and none is made before a
-/// rate limit has ended.
+/// rate limit has ended. No secret is in its words, whatever it repeats.
 pub(crate) struct Paced {
     adapter: Arc<dyn Provider>,
     clock: Clock,
+    redaction: Redaction,
     seen: Mutex<(Condition, Calls)>,
 }
 
 impl Paced {
-    pub(super) fn new(adapter: Arc<dyn Provider>, clock: Clock) -> Self {
+    pub(super) fn new(adapter: Arc<dyn Provider>, clock: Clock, redaction: Redaction) -> Self {
         Paced {
             adapter,
             clock,
+            redaction,
             seen: Mutex::default(),
         }
     }
@@ -67,6 +71,7 @@ impl Paced {
         let deadline = self.clock.now() + LONGEST_CALL;
         let in_time = self.clock.timeout_at(deadline, call).await;
         let result = in_time.unwrap_or_else(|_| Err(unanswered()));
+        let result = result.map_err(|error| self.clean_error(error));
         let now = self.clock.now();
         let word = result.as_ref().err().map_or("ok", |e| e.kind.code());
         let mut seen = self.seen();
@@ -74,6 +79,22 @@ impl Paced {
         *seen.1.entry((name, word)).or_insert(0) += 1;
         drop(seen);
         result
+    }
+
+    fn clean_error(&self, mut error: ProviderError) -> ProviderError {
+        self.clean(&mut error.detail);
+        error
+    }
+
+    fn clean_instance(&self, mut instance: ProviderInstance) -> ProviderInstance {
+        self.clean(&mut instance.detail);
+        instance
+    }
+
+    fn clean(&self, detail: &mut String) {
+        if let Cow::Owned(clean) = self.redaction.clean(detail) {
+            *detail = clean;
+        }
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, (Condition, Calls)> {
@@ -100,15 +121,21 @@ impl Provider for Paced {
         key: &str,
         request: &InstanceRequest,
     ) -> Result<ProviderInstance, ProviderError> {
-        self.call("create", self.adapter.create(key, request)).await
+        let created = self.call("create", self.adapter.create(key, request)).await?;
+        Ok(self.clean_instance(created))
     }
 
     async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {
-        self.call("get", self.adapter.get(id)).await
+        let seen = self.call("get", self.adapter.get(id)).await?;
+        Ok(seen.map(|seen| self.clean_instance(seen)))
     }
 
     async fn list(&self, owner: &str, cursor: Option<&str>) -> Result<InstancePage, ProviderError> {
-        self.call("list", self.adapter.list(owner, cursor)).await
+        let mut page = self.call("list", self.adapter.list(owner, cursor)).await?;
+        for seen in &mut page.instances {
+            self.clean(&mut seen.detail);
+        }
+        Ok(page)
     }
 
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {

@@ -69,8 +69,11 @@ impl From<EditError> for Problem {
         match error {
             EditError::Invalid(errors) => Problem::invalid(errors),
             EditError::Exists => Problem::new(409, "exists", error.to_string()),
-            EditError::NotFound => Problem::new(404, "not_found", error.to_string()),
+            EditError::NotFound | EditError::NoSecret => {
+                Problem::new(404, "not_found", error.to_string())
+            }
             EditError::Conflict(detail) => Problem::new(409, "conflict", detail),
+            EditError::Unsealable => Problem::new(503, "key_unavailable", error.to_string()),
             EditError::Store(source) => source.into(),
         }
     }

@@ -9,5 +9,6 @@ mod installation;
 mod instances;
 mod ledger;
 mod open;
+mod secrets;
 mod sessions;
 mod support;

@@ -1,16 +1,15 @@
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 use regex::Regex;
 use serde_json::Value;
 use thermocline_policy::{
-    Activity, Budget, ColdStart, Concurrency, EnvValue, Forced, Health, Limits, Live, Load,
+    Activity, Budget, ColdStart, Concurrency, Forced, Health, Limits, Live, Load,
     Objective, PolicyMode, PolicySpec, Protocol, Ready, Resources, Routes, Selection, Spec,
     Strategy, Tier,
 };
 
+use super::env::env;
 use super::tiers::tiers;
-use crate::reader::{Object, kind, text, whole};
+use crate::reader::{Object, text, whole};
 
 pub(super) fn spec(object: Object<'_>) -> Spec {
     let name = object.text("name").unwrap_or_else(|| {
@@ -72,34 +71,6 @@ pub(super) fn port(object: &Object<'_>, key: &'static str) -> Option<u16> {
     object.read(key, |value| {
         whole(value, 1..=65_535).map(|port| port as u16)
     })
-}
-
-fn env(object: Object<'_>) -> BTreeMap<String, EnvValue> {
-    let mut env = BTreeMap::new();
-    for (key, value) in object.entries() {
-        match env_entry(key, value) {
-            Ok(value) => drop(env.insert(key.clone(), value)),
-            Err(message) => object.wrong(key, message),
-        }
-    }
-    env
-}
-
-fn env_entry(key: &str, value: &Value) -> Result<EnvValue, String> {
-    if key.is_empty() || key.contains(['=', '\0']) {
-        return Err("a variable's name must not be empty or contain =".to_owned());
-    }
-    if key.starts_with("LD_") || key.starts_with("NVIDIA_") {
-        return Err("names that start with LD_ or NVIDIA_ are not for users".to_owned());
-    }
-    match value {
-        Value::String(text) if text.contains('\0') => Err("must not contain NUL".to_owned()),
-        Value::String(text) => Ok(EnvValue::Plain(text.clone())),
-        Value::Object(map) if map.contains_key("secret") => {
-            Err("this server keeps no secrets; allowed: a text".to_owned())
-        }
-        other => Err(format!("must be a text, is {}", kind(other))),
-    }
 }
 
 fn resources(object: Object<'_>) -> Resources {

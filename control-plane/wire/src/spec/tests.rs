@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use thermocline_policy::{Defaults, Tier};
+use thermocline_policy::{Defaults, PolicyMode, Tier};
 
 use super::{spec_from_json, spec_to_json};
 use crate::documents;
@@ -36,7 +36,7 @@ const SAMPLE: &str = r#"
 name: sdxl
 image: ghcr.io/acme/sdxl:1.4
 port: 8000
-env: { STEPS: "30" }
+env: { STEPS: "30", HF_TOKEN: { secret: hf } }
 resources: { vram: 11GiB, gpus: 1, cpus: 4, memory: 16GiB }
 health:
   ready: { path: /ready, status: [200], initializing: [204], successes: 1, interval: 1s }
@@ -158,6 +158,7 @@ fn b36_thresholds_that_make_no_sense_are_refused() {
         ("policy.promote_rps", json!("2")),
         ("policy.demote_rps", json!(0.2)),
         ("policy.demote_rps", json!(5)),
+        ("policy.mode", json!("greedy")),
         ("concurrency.max_concurrency", json!(0)),
         ("concurrency.workers", json!(0)),
         ("name", json!("")),
@@ -169,6 +170,16 @@ fn b36_thresholds_that_make_no_sense_are_refused() {
     // One mistake among others, with its field.
     assert_eq!(documents("a: .inf").unwrap(), [json!({ "a": ".inf" })]);
     assert_eq!(documents("a: .nan").unwrap(), [json!({ "a": ".nan" })]);
+}
+
+#[test]
+fn every_mode_is_read_and_written_back() {
+    for mode in PolicyMode::ALL {
+        let document = with("policy.mode", json!(mode.as_str()));
+        let spec = spec_from_json(&document, &Defaults::default()).unwrap();
+        assert_eq!(spec.policy.mode, Some(mode));
+        assert_eq!(spec_to_json(&spec)["policy"]["mode"], mode.as_str());
+    }
 }
 
 #[test]

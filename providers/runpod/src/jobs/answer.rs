@@ -44,6 +44,11 @@ impl Refusal {
         )
     }
 
+    /// Whether the job may go on although nobody waits for it any more.
+    pub(super) fn leaves_the_job(&self) -> bool {
+        matches!(self.code, "job_timed_out" | "unavailable")
+    }
+
     pub(super) fn response(&self) -> Response<Body> {
         let problem = json!({
             "title": self.status.canonical_reason(), "status": self.status.as_u16(),

@@ -30,6 +30,11 @@ impl Asker {
         (elapsed / 50).clamp(self.shortest(), LONGEST)
     }
 
+    /// The least pause after so many answers in a row that said nothing.
+    pub(super) fn after_silence(silences: u32) -> Duration {
+        (Duration::from_millis(50) * silences).min(LONGEST)
+    }
+
     /// The pause between two looks at a stream that flows.
     pub(super) fn shortest(&self) -> Duration {
         let askers = self.0.0.load(Ordering::Relaxed).max(1);

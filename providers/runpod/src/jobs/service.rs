@@ -16,7 +16,7 @@ use url::Url;
 use super::answer::{Body, Refusal, json};
 use super::ask::{self, Ask};
 use super::job::{Jobs, Stage, timed_out};
-use super::pace::Pace;
+use super::pace::{Asker, Pace};
 use super::{openai, stream};
 use crate::account::Account;
 use crate::address::{ENDPOINT, TOKEN};
@@ -123,7 +123,7 @@ impl Service {
             match ended {
                 Some(Ok(output)) => drop(told.send(Ok(output))),
                 Some(Err(refusal)) => {
-                    if refusal.status == StatusCode::GATEWAY_TIMEOUT {
+                    if refusal.leaves_the_job() {
                         jobs.cancel(&said.id).await;
                     }
                     drop(told.send(Err(refusal)));
@@ -162,8 +162,10 @@ async fn end(
             stage = Stage::Ended(timed_out());
             continue;
         }
-        let pause = asker.pause(now.since(began)).min(now.until(deadline));
-        jobs.sleep(pause).await;
+        let pause = asker
+            .pause(now.since(began))
+            .max(Asker::after_silence(silences));
+        jobs.sleep(pause.min(now.until(deadline))).await;
         stage = match jobs.status(job).await {
             Some(said) => {
                 silences = 0;

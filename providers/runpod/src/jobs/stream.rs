@@ -15,12 +15,12 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::answer::{Body, Refusal};
 use super::ask::Ask;
 use super::job::{Chunk, Jobs, Said, Stage, timed_out};
-use super::pace::Pace;
+use super::pace::{Asker, Pace};
 
 /// Chunks that wait for a slow client.
 const AHEAD: usize = 64;
 /// Answers in a row that say nothing, after which an endpoint is given up.
-const MOST_SILENCES: u32 = 100;
+const MOST_SILENCES: u32 = 20;
 
 type Piece = Result<Bytes, Refusal>;
 
@@ -52,10 +52,7 @@ async fn follow(jobs: &Jobs, job: &str, limit: Duration, pace: &Pace, pieces: &S
         () = pieces.closed() => Err(None),
     };
     if let Err(refusal) = passed {
-        if refusal
-            .as_ref()
-            .is_none_or(|it| it.status == StatusCode::GATEWAY_TIMEOUT)
-        {
+        if refusal.as_ref().is_none_or(Refusal::leaves_the_job) {
             jobs.cancel(job).await;
         }
         if let Some(refusal) = refusal {
@@ -79,31 +76,35 @@ async fn pass_on(
         if elapsed >= limit {
             return Err(Some(timed_out()));
         }
-        let said = jobs.stream(job).await;
-        silences = if said.is_some() { 0 } else { silences + 1 };
-        if silences > MOST_SILENCES {
-            return Err(Some(Refusal::unreachable()));
-        }
-        let said = said.unwrap_or_else(|| Said {
-            status: "IN_PROGRESS".to_owned(),
-            ..Said::default()
-        });
-        for chunk in &said.stream {
-            flows = true;
-            pieces.send(Ok(event(chunk))).await.map_err(|_| None)?;
-        }
-        match said.stage() {
-            Stage::Done(_) => return Ok(()),
-            Stage::Ended(refusal) => return Err(Some(refusal)),
-            Stage::Running => flows = true,
-            Stage::Queued => {}
+        match jobs.stream(job).await {
+            None if silences == MOST_SILENCES => return Err(Some(Refusal::unreachable())),
+            None => silences += 1,
+            Some(said) => {
+                silences = 0;
+                if send(&said, pieces).await? {
+                    return Ok(());
+                }
+                flows = said.stage() != Stage::Queued;
+            }
         }
         let pause = if flows {
             asker.shortest()
         } else {
             asker.pause(elapsed)
         };
-        jobs.sleep(pause).await;
+        jobs.sleep(pause.max(Asker::after_silence(silences))).await;
+    }
+}
+
+/// Passes on the chunks of an answer; whether they were the last.
+async fn send(said: &Said, pieces: &Sender<Piece>) -> Result<bool, Option<Refusal>> {
+    for chunk in &said.stream {
+        pieces.send(Ok(event(chunk))).await.map_err(|_| None)?;
+    }
+    match said.stage() {
+        Stage::Done(_) => Ok(true),
+        Stage::Ended(refusal) => Err(Some(refusal)),
+        Stage::Queued | Stage::Running => Ok(false),
     }
 }
 

@@ -28,6 +28,7 @@ mod replacements;
 mod restarts;
 mod runpod;
 mod scene;
+mod secrets;
 mod starts;
 mod states;
 mod streaming;

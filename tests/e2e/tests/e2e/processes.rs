@@ -1,6 +1,7 @@
 //! What only a process of its own can show: signals, crashes, memory, files.
 
 mod adapters;
+mod canaries;
 mod crash;
 mod memory;
 mod no_daemon;

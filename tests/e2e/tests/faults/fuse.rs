@@ -11,6 +11,7 @@ use thermocline_provider::{
 };
 use thermocline_store::Gate;
 use thermocline_support::provider::FakeProvider;
+use tokio::sync::Notify;
 
 const NEVER: u64 = u64::MAX;
 
@@ -22,6 +23,7 @@ struct Wire {
     passed: AtomicU64,
     blows_at: AtomicU64,
     blown: AtomicBool,
+    blows: Notify,
 }
 
 impl Fuse {
@@ -31,6 +33,7 @@ impl Fuse {
             passed: AtomicU64::new(0),
             blows_at: AtomicU64::new(NEVER),
             blown: AtomicBool::new(false),
+            blows: Notify::new(),
         }))
     }
 
@@ -53,10 +56,19 @@ impl Fuse {
         self.0.blown.load(Ordering::Acquire)
     }
 
+    /// Ends when it blows.
+    pub(crate) async fn blows(&self) {
+        let blows = self.0.blows.notified();
+        if !self.is_blown() {
+            blows.await;
+        }
+    }
+
     /// A point; a process never gets beyond the one at which its fuse blows.
     async fn pass(&self) {
         if self.0.passed.fetch_add(1, Ordering::AcqRel) == self.0.blows_at.load(Ordering::Acquire) {
             self.0.blown.store(true, Ordering::Release);
+            self.0.blows.notify_waiters();
         }
         if self.is_blown() {
             std::future::pending::<()>().await;

@@ -8,6 +8,7 @@ mod chance;
 mod enumeration;
 mod figures;
 mod fuse;
+mod idle;
 mod rules;
 mod schedule;
 mod world;

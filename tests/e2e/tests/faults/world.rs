@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
@@ -16,7 +16,9 @@ use tempfile::TempDir;
 use thermocline_clock::ManualClock;
 use thermocline_policy::{Defaults, Moment, Tier};
 use thermocline_provider::{Address, Provider};
-use thermocline_server::{AdminToken, ControlPlane, Parts, Probe, router};
+use thermocline_server::{
+    AdminToken, ControlPlane, KeyOrigin, Parts, Probe, Redaction, Secrets, router,
+};
 use thermocline_store::{InstanceRow, Store};
 use thermocline_support::provider::FakeProvider;
 use thermocline_support::system::{TOKEN, manual_clock};
@@ -26,11 +28,13 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::fuse::{Fuse, Fused};
+use crate::idle::Idle;
 
 /// How long in real time the loops may take to come to rest.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Looks in a row that must find the loops at rest.
-const QUIET: u32 = 5;
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// The store's file.
+const STORE: &str = "store.db";
 
 pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -58,6 +62,7 @@ struct Up {
     table: Arc<Table>,
     store: Store,
     call: Call,
+    idle: Idle,
     // Dropped last: it holds every task.
     runtime: Runtime,
 }
@@ -104,7 +109,10 @@ impl World {
 
     fn start(&mut self) {
         while self.up.is_none() {
+            let idle = Idle::default();
+            let parks = idle.clone();
             let runtime = tokio::runtime::Builder::new_current_thread()
+                .on_thread_park(move || parks.parks())
                 .enable_all()
                 .build()
                 .unwrap();
@@ -115,7 +123,7 @@ impl World {
                 tokio::select! {
                     biased;
                     started = ControlPlane::start(parts) => Some(started.unwrap()),
-                    () = blown(&fuse) => None,
+                    () = fuse.blows() => None,
                 }
             });
             let Some(control) = started else {
@@ -130,13 +138,14 @@ impl World {
                 table,
                 store,
                 call,
+                idle,
                 runtime,
             });
         }
     }
 
     async fn parts(&self) -> Parts {
-        let url = format!("sqlite://{}", self.folder.path().join("store.db").display());
+        let url = format!("sqlite://{}", self.folder.path().join(STORE).display());
         let store = Store::open(&url).await.unwrap();
         let fused = |cloud: &FakeProvider| -> Arc<dyn Provider> {
             Arc::new(Fused(cloud.clone(), self.fuse.clone()))
@@ -146,7 +155,9 @@ impl World {
         providers.extend(others.map(|(name, cloud)| (name.clone(), "fake", fused(cloud))));
         let mut clouds = vec![self.cloud.clone()];
         clouds.extend(self.others.iter().map(|(_, cloud)| cloud.clone()));
+        let secrets = Secrets::open(&store, KeyOrigin::Memory, Redaction::default());
         Parts {
+            secrets: secrets.await.unwrap(),
             store: store.behind(self.fuse.gate()),
             table: Arc::default(),
             clock: self.time.clock(),
@@ -205,21 +216,30 @@ impl World {
     /// has blown first.
     async fn rested(&self) -> bool {
         let (began, control) = (real_now(), &self.up().control);
-        let (mut quiet, mut looks) = (0, 0_u32);
-        while quiet < QUIET {
-            tokio::task::yield_now().await;
+        let idle = &self.up().idle;
+        idle.reached().await;
+        loop {
             if self.fuse.is_blown() {
                 return false;
             }
             let waiting: usize = self.clouds().map(FakeProvider::waiting).sum();
-            quiet = if control.under_way() <= waiting { quiet + 1 } else { 0 };
-            looks += 1;
-            if looks.is_multiple_of(64) {
-                assert!(began.elapsed() < PATIENCE, "the loops do not come to rest");
-                std::thread::yield_now();
+            if control.under_way() <= waiting {
+                return true;
             }
+            if began.elapsed() > PATIENCE {
+                let request = Request::builder()
+                    .uri("/metrics")
+                    .header("authorization", format!("Bearer {TOKEN}"))
+                    .body(Full::default())
+                    .unwrap();
+                let (_, text) = (self.up().call)(request).await;
+                let text = text.as_str().unwrap_or_default().to_owned();
+                let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("thermocline_passes") || l.starts_with("thermocline_instances") || l.contains("tick")).collect();
+                panic!("the loops do not come to rest: {} {waiting} {lines:#?}; {:?}", control.under_way(), self.cloud.truth());
+            }
+            // The store's own thread is at work.
+            idle.reached_again().await;
         }
-        true
     }
 
     fn clouds(&self) -> impl Iterator<Item = &FakeProvider> {
@@ -245,7 +265,7 @@ impl World {
             tokio::select! {
                 biased;
                 answer = (self.up().call)(request) => Some(answer),
-                () = blown(&self.fuse) => None,
+                () = self.fuse.blows() => None,
             }
         });
         self.settle();
@@ -368,20 +388,35 @@ async fn calls(control: &Arc<ControlPlane>, store: &Store) -> Call {
     })
 }
 
-async fn blown(fuse: &Fuse) {
-    while !fuse.is_blown() {
-        tokio::task::yield_now().await;
-    }
+/// A folder with a new store; in memory where the machine has such a place: a
+/// crash of a process loses nothing there either.
+fn folder() -> TempDir {
+    let folder = empty_folder();
+    std::fs::write(folder.path().join(STORE), new_store()).unwrap();
+    folder
 }
 
-/// In memory where the machine has such a place: a crash of a process loses
-/// nothing there either.
-fn folder() -> TempDir {
+fn empty_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     match memory.is_dir() {
         true => TempDir::new_in(memory).unwrap(),
         false => TempDir::new().unwrap(),
     }
+}
+
+/// The bytes of a store that nothing was written to yet, made once.
+fn new_store() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| {
+        let folder = empty_folder();
+        let file = folder.path().join(STORE);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let store = Store::open(&format!("sqlite://{}", file.display())).await.unwrap();
+            store.close().await;
+        });
+        std::fs::read(file).unwrap()
+    })
 }
 
 #[allow(clippy::disallowed_methods)] // bounds a wait in real time

@@ -39,14 +39,15 @@ fn replayed(policy: Candidate, assumptions: &Assumptions, arrivals: &[Moment]) -
         .collect()
 }
 
-struct Live {
+/// A running system with the deployment `m`, its cloud `toy` and its time.
+pub(crate) struct Live {
     time: ManualClock,
-    cloud: FakeProvider,
-    system: System,
+    pub(crate) cloud: FakeProvider,
+    pub(crate) system: System,
 }
 
 impl Live {
-    async fn start(mode: &str, wait: f64) -> Live {
+    pub(crate) async fn start(mode: &str, wait: f64) -> Live {
         let time = manual_clock();
         let cloud = FakeProvider::new(&time.clock(), |_| Reply::ok("hello").into());
         cloud.set_boot_of(Tier::Pod, Boot::After(Duration::from_secs(150)));
@@ -64,7 +65,7 @@ impl Live {
 
     /// Time goes on to `to`: by seconds while a pod may change, else by slots,
     /// with a look at the end of each second in which a request came.
-    async fn pass_to(&self, to: Moment, mut looks: Option<Moment>) {
+    pub(crate) async fn pass_to(&self, to: Moment, mut looks: Option<Moment>) {
         while self.time.now() < to {
             let now = self.time.now();
             let pods = self.cloud.truth().live.len() > 1;
@@ -91,8 +92,16 @@ impl Live {
         }
     }
 
+    /// `kill -9`, and a new process on the same store.
+    pub(crate) async fn restart(self) -> Live {
+        Live {
+            system: self.system.crash().start().await,
+            ..self
+        }
+    }
+
     /// The first request starts the endpoint and waits for it.
-    async fn first_request(&self) {
+    pub(crate) async fn first_request(&self) {
         let client = self.system.client().await;
         let answer = tokio::spawn(get(client));
         while !answer.is_finished() {
@@ -116,7 +125,7 @@ impl Live {
         assumptions
     }
 
-    async fn moves(&self) -> Vec<Move> {
+    pub(crate) async fn moves(&self) -> Vec<Move> {
         let path = "/deployments/m/decisions?limit=500";
         let (_, body) = self.system.admin.call(Method::GET, path, None).await;
         let items = body["items"].as_array().unwrap().iter().rev();
@@ -143,7 +152,7 @@ fn spec(mode: &str) -> Value {
 }
 
 /// One request on a connection of its own: none outlives the gaps.
-async fn get(mut client: RawClient) {
+pub(crate) async fn get(mut client: RawClient) {
     let response = client.request("GET", "/d/m/x").send().await.unwrap();
     assert_eq!(response.status, 200, "{}", response.text());
 }
@@ -160,7 +169,7 @@ fn since_start(rfc3339: &str) -> f64 {
     (parts[0] - 8.0) * 3600.0 + parts[1] * 60.0 + parts[2]
 }
 
-fn sample(metrics: &str, name: &str) -> f64 {
+pub(crate) fn sample(metrics: &str, name: &str) -> f64 {
     let line = metrics.lines().find_map(|line| line.strip_prefix(name));
     let value = line.and_then(|rest| rest.rsplit(' ').next()?.parse().ok());
     value.unwrap_or(f64::NAN)

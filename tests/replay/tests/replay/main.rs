@@ -1,6 +1,7 @@
 //! Made-up traffic through the policies: decisions that must stay as they are,
 //! what must hold for all traffic, and the live system beside the replay.
 
+mod costs;
 mod golden;
 mod live;
 mod steady;

@@ -1,0 +1,61 @@
+//! The log: lines on stderr that hold no secret.
+
+use std::io::{self, IsTerminal, Stderr, Write};
+
+use thermocline_server::Redaction;
+use tracing_subscriber::EnvFilter;
+
+/// Structured lines on stderr, of `level` and above unless `THERMOCLINE_LOG`
+/// says otherwise; they are without what is hidden by what this returns.
+pub(crate) fn log_to_stderr(level: &str) -> Redaction {
+    let redaction = Redaction::default();
+    let hides = redaction.clone();
+    let filter =
+        EnvFilter::try_from_env("THERMOCLINE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    // A second subscriber in one process is no fault.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(move || Redacted {
+            out: io::stderr(),
+            redaction: hides.clone(),
+        })
+        .with_ansi(io::stderr().is_terminal())
+        .try_init();
+    redaction
+}
+
+/// Takes a whole line at a time, as the subscriber writes them.
+struct Redacted<W = Stderr> {
+    out: W,
+    redaction: Redaction,
+}
+
+impl<W: Write> Write for Redacted<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        self.out.write_all(self.redaction.clean(&text).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_written_without_what_is_hidden() {
+        let redaction = Redaction::default();
+        redaction.hide("hf_Sentinel");
+        let mut log = Redacted {
+            out: Vec::new(),
+            redaction,
+        };
+        let line = b"DEBUG env=HF_TOKEN=hf_Sentinel\n";
+        assert_eq!(log.write(line).unwrap(), line.len());
+        assert_eq!(log.out, b"DEBUG env=HF_TOKEN=[secret]\n");
+    }
+}
