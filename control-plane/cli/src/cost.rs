@@ -101,9 +101,21 @@ impl Item {
 }
 
 fn otherwise(costs: &Costs) -> String {
-    const HEADER: [&str; 6] = ["DEPLOYMENT", "ARRIVALS", "PAID", "SERVERLESS ALONE", "POD ALONE", "OPTIMUM"];
+    const HEADER: [&str; 6] = [
+        "DEPLOYMENT",
+        "ARRIVALS",
+        "PAID",
+        "SERVERLESS ALONE",
+        "POD ALONE",
+        "OPTIMUM",
+    ];
     let rows = costs.what_if.iter().map(|one| {
-        let amounts = [one.paid_usd, one.serverless_usd, one.pod_usd, one.optimum_usd];
+        let amounts = [
+            one.paid_usd,
+            one.serverless_usd,
+            one.pod_usd,
+            one.optimum_usd,
+        ];
         let mut row = vec![one.deployment.clone(), one.arrivals.to_string()];
         row.extend(amounts.map(dollars));
         row

@@ -14,6 +14,8 @@ use thermocline_policy::{
     BreakEven, CostModel, Hindsight, Margins, Moment, NanoUsd, PolicyMode, Regret, SLOT,
     ServerlessMeter, Settings, Shadow, Steering, Thresholds, Tier,
 };
+use thermocline_store::Measure;
+use thermocline_table::Measured;
 
 /// One deployment's books.
 #[derive(Debug)]
@@ -45,12 +47,16 @@ struct Kept {
     counted: Moment,
     /// Where the slot that runs began.
     slot: Moment,
+    /// Whether requests came or were in hand at the last look.
+    busy: bool,
     arrivals: u64,
     arrivals_in_slot: u64,
     served_by_serverless: u64,
     /// Since the books were begun, those of earlier processes included.
     paid: BTreeMap<Payee, Paid>,
     unposted: Unposted,
+    /// Measures as they were written down last.
+    saved: BTreeMap<(Tier, Measure), Measured>,
 }
 
 /// What is not written down yet, by the hour (since 1970).
@@ -94,11 +100,13 @@ impl Books {
             serverless: ServerlessMeter::default(),
             counted: now,
             slot: Moment::from_nanos(now.nanos() / slot * slot),
+            busy: false,
             arrivals: 0,
             arrivals_in_slot: 0,
             served_by_serverless: 0,
             paid: BTreeMap::new(),
             unposted: Unposted::default(),
+            saved: BTreeMap::new(),
         }))
     }
 

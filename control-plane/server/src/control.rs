@@ -78,6 +78,8 @@ pub struct ControlPlane {
     pub(crate) orphans: Mutex<BTreeMap<String, u64>>,
     /// Postings that are not written down yet, of deployments that are gone too.
     pub(crate) unposted: Mutex<Postings>,
+    /// Held while postings are written down.
+    pub(crate) posting: tokio::sync::Mutex<()>,
     /// What providers ask for.
     pub(crate) quotes: Quotes,
     /// How starts went.
@@ -132,6 +134,7 @@ impl ControlPlane {
             clock: parts.clock,
             defaults: parts.defaults,
             unposted: Mutex::default(),
+            posting: tokio::sync::Mutex::new(()),
             quotes: Quotes::default(),
             cold_starts: ColdStarts::default(),
             tail: crate::tail::outlet(),

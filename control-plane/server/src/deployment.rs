@@ -95,6 +95,11 @@ impl Controlled {
         self.state().instances.values().cloned().collect()
     }
 
+    /// Whether nothing of it exists, or is about to.
+    pub(crate) fn has_no_instances(&self) -> bool {
+        self.state().instances.is_empty()
+    }
+
     pub(crate) fn add_instance(&self, instance: Arc<Instance>) {
         self.state().instances.insert(instance.id.clone(), instance);
         self.bump();

@@ -260,12 +260,7 @@ impl ControlPlane {
 
     /// Takes over a row just written, and tells of it; its names are known once
     /// the table is published, for many rows together only once.
-    fn accept(
-        self: &Arc<Self>,
-        row: DeploymentRow,
-        spec: Spec,
-        created: bool,
-    ) -> Arc<Controlled> {
+    fn accept(self: &Arc<Self>, row: DeploymentRow, spec: Spec, created: bool) -> Arc<Controlled> {
         let (kind, text) = match created {
             true => ("deployment.created", "created"),
             false => ("deployment.updated", "updated"),

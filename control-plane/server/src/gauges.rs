@@ -35,9 +35,12 @@ enum Told {
 /// who resumes gets all of them again.
 pub(crate) fn stream(control: Arc<ControlPlane>) -> impl Stream<Item = Event> + Send {
     stream::unfold((control, Told::Nothing), |(control, told)| async move {
-        if let Told::All(_) = told {
-            let clock: Clock = control.clock.clone();
-            clock.sleep(EVERY).await;
+        let clock: Clock = control.clock.clone();
+        match told {
+            Told::Nothing => {}
+            // What was told first leaves before the rest is put together.
+            Told::Some(_) => tokio::task::yield_now().await,
+            Told::All(_) => clock.sleep(EVERY).await,
         }
         let most = match told {
             Told::Nothing => FIRST,

@@ -1,6 +1,7 @@
 //! One instance and the task that drives it from intent to confirmed absence.
 
 mod advance;
+mod alone;
 mod create;
 mod drive;
 mod release;
@@ -107,9 +108,13 @@ impl Instance {
 
     /// Where it is reached, once known, with what is not written down.
     pub(crate) fn address(&self) -> Option<Address> {
+        Some(self.provider.adapter.reach(&self.written_address()?))
+    }
+
+    /// Where it is reached, as it is written down.
+    fn written_address(&self) -> Option<Address> {
         let written = self.known().row.address.clone();
-        let address: Address = serde_json::from_str(&written?).ok()?;
-        Some(self.provider.adapter.reach(&address))
+        serde_json::from_str(&written?).ok()
     }
 
     /// What the router sends to, once ready.
@@ -159,9 +164,13 @@ impl Instance {
         self.doubtful.load(Ordering::Acquire)
     }
 
-    /// Its row was moved on by another process: nothing is known of it here.
-    fn let_go(&self) {
-        self.known().row.state = InstanceState::Gone;
+    /// Its row as another writer left it; gone where there is none any more.
+    fn stands_as(&self, row: Option<InstanceRow>) {
+        let mut known = self.known();
+        match row {
+            Some(row) => known.row = row,
+            None => known.row.state = InstanceState::Gone,
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

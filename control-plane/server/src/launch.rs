@@ -104,7 +104,12 @@ pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
         Some(named(spec).collect()).filter(|secrets: &BTreeMap<_, _>| !secrets.is_empty());
     // A backend keeps the Host rule that it was made with.
     let keeps_host = spec.host_header(tier).map(|host| host == HostHeader::Keep);
-    let mut made_of = vec![json!(provider), json!(gpus), json!(keeps_host), json!(request)];
+    let mut made_of = vec![
+        json!(provider),
+        json!(gpus),
+        json!(keeps_host),
+        json!(request),
+    ];
     made_of.extend(secrets.map(|secrets| json!(secrets)));
     let text = Value::Array(made_of).to_string();
     Sha256::digest(text.as_bytes())[..12]

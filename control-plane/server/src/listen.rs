@@ -25,7 +25,7 @@ pub async fn serve_admin(
 ) -> io::Result<()> {
     let clock = control.clock.clone();
     let accept = Accept::new(listener, MOST_CONNECTIONS, clock.clone())?;
-    let service = TowerToHyperService::new(router(control, token));
+    let service = TowerToHyperService::new(router(control.clone(), token));
     let tasks = TaskTracker::new();
     loop {
         let (stream, _, place) = tokio::select! {
@@ -47,7 +47,8 @@ pub async fn serve_admin(
     }
     tasks.close();
     tokio::select! {
-        () = tasks.wait() => {}
+        // What was paid until the end is written down with it.
+        () = async { tasks.wait().await; control.write_books().await } => {}
         () = lifecycle.abort.cancelled() => {}
     }
     Ok(())

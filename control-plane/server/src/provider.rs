@@ -106,7 +106,11 @@ impl Registered {
     ) -> Result<(Vec<ProviderInstance>, bool), ProviderError> {
         let (mut all, complete) = list_all(self.adapter.as_ref(), owner).await?;
         all.retain(|seen| seen.owner == owner);
-        let believed = complete && self.listing().believes(&all, self.clock.now());
+        let beginnings = self.adapter.beginnings();
+        let mut listing = self.listing();
+        listing.begin(beginnings);
+        let believed = complete && listing.believes(&all, self.clock.now());
+        drop(listing);
         Ok((all, believed))
     }
 

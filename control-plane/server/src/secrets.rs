@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thermocline_store::{SecretRow, Store, StoreError};
 use thiserror::Error;
 
+pub(crate) use edit::{named, no_such_secret};
 pub use key::{KeyOrigin, SecretKey};
 pub use redaction::Redaction;
-pub(crate) use edit::{named, no_such_secret};
 use seal::Sealer;
 
 /// Why secrets cannot be used; nothing was changed.

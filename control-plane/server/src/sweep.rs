@@ -169,7 +169,7 @@ impl ControlPlane {
         }
     }
 
-    async fn lost_instance(self: &Arc<Self>, instance: &Arc<Instance>, why: &str) {
+    pub(crate) async fn lost_instance(self: &Arc<Self>, instance: &Arc<Instance>, why: &str) {
         if let Some(deployment) = self.deployment(&instance.request.deployment) {
             self.lost(&deployment, instance, why).await;
         }

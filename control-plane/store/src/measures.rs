@@ -6,7 +6,7 @@ use crate::row::tier;
 use crate::{Result, Store};
 
 /// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
     /// How long backends had requests in hand.
     Service,

@@ -88,6 +88,12 @@ pub trait Provider: Send + Sync {
     fn reach(&self, address: &Address) -> Address {
         address.clone()
     }
+
+    /// How often what is behind it has begun anew, with nothing of what there
+    /// was; 0 where that cannot be.
+    fn beginnings(&self) -> u64 {
+        0
+    }
 }
 
 /// Every page of [`Provider::list`]; `complete` only if every page was.

@@ -89,6 +89,7 @@ impl Launch for CommandLine {
         Ok(Launched {
             url,
             token: Some(token),
+            begins_anew: false, // it is the cloud behind it that remembers
             end: process.ended().boxed(),
         })
     }

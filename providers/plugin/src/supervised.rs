@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -42,6 +43,8 @@ pub struct Launched {
     pub url: String,
     /// The token that it is called with.
     pub token: Option<String>,
+    /// Whether what an earlier process had is gone with it.
+    pub begins_anew: bool,
     /// Ends when the process does, with why; dropped, it may end the process.
     pub end: BoxFuture<'static, String>,
 }
@@ -52,6 +55,7 @@ type Current = Option<Arc<PluginProvider>>;
 pub struct Supervised {
     clock: Clock,
     current: watch::Receiver<Current>,
+    beginnings: Arc<AtomicU64>,
     _end: DropGuard,
 }
 
@@ -71,11 +75,12 @@ impl Supervised {
         drain: CancellationToken,
     ) -> Self {
         let (told, current) = watch::channel(None);
-        let end = CancellationToken::new();
+        let (end, beginnings) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         let supervisor = Supervisor {
             name: name.to_owned(),
             launch,
             told,
+            beginnings: beginnings.clone(),
             clock: clock.clone(),
             drain,
         };
@@ -84,6 +89,7 @@ impl Supervised {
         Supervised {
             clock,
             current,
+            beginnings,
             _end: end.drop_guard(),
         }
     }
@@ -119,6 +125,7 @@ struct Supervisor<L> {
     name: String,
     launch: L,
     told: watch::Sender<Current>,
+    beginnings: Arc<AtomicU64>,
     clock: Clock,
     drain: CancellationToken,
 }
@@ -158,6 +165,9 @@ impl<L: Launch> Supervisor<L> {
             Err(error) => return error.detail,
         };
         tracing::info!(provider = self.name, "the adapter's process runs");
+        if launched.begins_anew {
+            self.beginnings.fetch_add(1, Ordering::Release);
+        }
         self.told.send_replace(Some(Arc::new(plugin)));
         let why = launched.end.await;
         self.told.send_replace(None);
@@ -193,5 +203,9 @@ impl Provider for Supervised {
 
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
         self.plugin().await?.delete(id).await
+    }
+
+    fn beginnings(&self) -> u64 {
+        self.beginnings.load(Ordering::Acquire)
     }
 }

@@ -1,4 +1,5 @@
 //! The formulas against a simulation that knows none of them.
+#![allow(clippy::unwrap_used)] // the helpers too are tests
 
 use std::time::Duration;
 

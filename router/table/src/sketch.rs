@@ -112,10 +112,18 @@ mod tests {
         for i in 1..=100 {
             sketch.record(Duration::from_millis(i * 100));
         }
-        let Measured { count, mean, p50, p95 } = sketch.measured();
+        let Measured {
+            count,
+            mean,
+            p50,
+            p95,
+        } = sketch.measured();
         assert_eq!(count, 100);
         for (seen, wanted) in [(mean, 5.05), (p50, 5.0), (p95, 9.5)] {
-            assert!((seen.as_secs_f64() / wanted - 1.0).abs() < 0.01, "{seen:?} {wanted}");
+            assert!(
+                (seen.as_secs_f64() / wanted - 1.0).abs() < 0.01,
+                "{seen:?} {wanted}"
+            );
         }
     }
 

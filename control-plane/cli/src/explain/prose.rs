@@ -177,8 +177,7 @@ fn refusal(alternative: &Alternative, inputs: &Inputs) -> String {
 
 /// A threshold that no count reaches: it is not the rate that decides.
 const NEVER: u64 = u64::MAX;
-const BY_REGRET: &str =
-    "Next switch: when the other tier would have saved what a switch costs.";
+const BY_REGRET: &str = "Next switch: when the other tier would have saved what a switch costs.";
 
 /// The thresholds in whole requests: `count >= x` and `count < x` say the same of `ceil(x)`.
 fn thresholds(inputs: &Inputs) -> (u64, u64) {

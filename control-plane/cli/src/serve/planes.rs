@@ -80,7 +80,8 @@ pub(crate) async fn start(
     let lifecycle = Lifecycle::default();
     let table = Arc::new(Table::default());
     let folder = folder.map(|folder| folder(&config)).unwrap_or_default();
-    let control = control_plane(&config, store, secrets, &table, &clock, &lifecycle, &folder).await?;
+    let control =
+        control_plane(&config, store, secrets, &table, &clock, &lifecycle, &folder).await?;
     let gateway = Gateway::new(
         table,
         control.handle(),

@@ -41,7 +41,10 @@ $3.50 since 2026-03-01T10:00:00.000Z.
 #[tokio::test]
 async fn what_would_have_been_stands_beside_what_was_paid() {
     let (out, _) = ran(&["cost", "--what-if"]).await;
-    assert!(out.contains("SERVERLESS ALONE") && out.contains("33.36"), "{out}");
+    assert!(
+        out.contains("SERVERLESS ALONE") && out.contains("33.36"),
+        "{out}"
+    );
     let (json, _) = ran(&["cost", "-o", "json"]).await;
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["what_if"][0]["optimum_usd"], 3.2);

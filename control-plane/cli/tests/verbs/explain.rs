@@ -209,7 +209,10 @@ async fn prices_that_leave_nothing_to_compare_are_said_to() {
     for (answer, words) in [
         ("never", "A pod is at no rate the cheaper one."),
         ("always", "A pod costs nothing"),
-        ("pod_unpriced", "Without both prices the fixed thresholds hold."),
+        (
+            "pod_unpriced",
+            "Without both prices the fixed thresholds hold.",
+        ),
     ] {
         decision["costs"] = costs();
         decision["costs"]["break_even"] = json!({ "rps": null, "answer": answer });

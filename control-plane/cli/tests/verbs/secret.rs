@@ -20,7 +20,9 @@ async fn a_value_comes_from_a_variable_or_a_file_and_loses_its_line_end() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "two\nlines\r\n").unwrap();
     let path = file.path().to_str().unwrap();
-    let ran = stub.run(&["secret", "set", "hf", "--from-file", path]).await;
+    let ran = stub
+        .run(&["secret", "set", "hf", "--from-file", path])
+        .await;
     assert_eq!(ran, said("hf is set\n"));
     let calls = stub.calls();
     assert_eq!(calls[0].json(), json!({ "value": "hf_Sentinel" }));

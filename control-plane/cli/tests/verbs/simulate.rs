@@ -35,7 +35,10 @@ async fn the_result_has_the_documented_shape_and_the_same_bytes_each_time() {
     for policy in policies {
         let number = |path: &str| policy.pointer(path).and_then(Value::as_f64).unwrap();
         let ratio = number("/cost_usd") / optimum;
-        assert!((number("/cost_over_optimum") - ratio).abs() < 1e-3, "{policy}");
+        assert!(
+            (number("/cost_over_optimum") - ratio).abs() < 1e-3,
+            "{policy}"
+        );
         assert!(number("/wait_s/p50") <= number("/wait_s/p99"));
         for field in ["cold_starts", "transitions", "pod_hours"] {
             assert!(policy[field].is_number(), "{field}: {policy}");
@@ -46,9 +49,23 @@ async fn the_result_has_the_documented_shape_and_the_same_bytes_each_time() {
 
 #[tokio::test]
 async fn the_table_tells_what_was_assumed() {
-    let ran = simulated(&["--generate", "poisson:hours=1", "--boot", "40s", "--policy", "regret"]).await;
+    let ran = simulated(&[
+        "--generate",
+        "poisson:hours=1",
+        "--boot",
+        "40s",
+        "--policy",
+        "regret",
+    ])
+    .await;
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for part in ["pod $1.39/h", "boot 40 s", "÷ OPTIMUM", "regret", "with hindsight"] {
+    for part in [
+        "pod $1.39/h",
+        "boot 40 s",
+        "÷ OPTIMUM",
+        "regret",
+        "with hindsight",
+    ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
 }
@@ -57,12 +74,24 @@ async fn the_table_tells_what_was_assumed() {
 async fn a_missed_objective_is_exit_3() {
     let objective = |p95: &'static str| async move {
         let traffic = "poisson:rps=0.5,hours=3";
-        simulated(&["--generate", traffic, "--policy", "always:pod", "--objective", p95]).await
+        simulated(&[
+            "--generate",
+            traffic,
+            "--policy",
+            "always:pod",
+            "--objective",
+            p95,
+        ])
+        .await
     };
     assert_eq!(objective("p95=8s").await.code, 0);
     let missed = objective("p95=1s").await;
     assert_eq!(missed.code, 3);
-    assert!(missed.err.contains("always:pod misses the objective"), "{}", missed.err);
+    assert!(
+        missed.err.contains("always:pod misses the objective"),
+        "{}",
+        missed.err
+    );
 }
 
 #[tokio::test]
@@ -82,7 +111,11 @@ async fn a_bad_trace_is_exit_2_with_file_and_line() {
         let ran = simulated(&["--trace", path(&file)]).await;
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{rows:?}");
         let place = format!("{}{line}: ", path(&file));
-        assert!(ran.err.contains(&place) && ran.err.contains(part), "{rows:?}: {}", ran.err);
+        assert!(
+            ran.err.contains(&place) && ran.err.contains(part),
+            "{rows:?}: {}",
+            ran.err
+        );
     }
     let missing = simulated(&["--trace", "/nowhere/at/all.csv"]).await;
     assert_eq!(missing.code, 2, "{}", missing.err);
@@ -108,7 +141,10 @@ async fn flags_that_make_no_sense_are_exit_2() {
 
 #[tokio::test]
 async fn rows_out_of_order_are_sorted_with_a_note() {
-    let (sorted, shuffled) = (trace("t_s\n5\n8\n200\n201\n"), trace("t_s\n201\n8\n5\n200\n"));
+    let (sorted, shuffled) = (
+        trace("t_s\n5\n8\n200\n201\n"),
+        trace("t_s\n201\n8\n5\n200\n"),
+    );
     let of = |file| async move { simulated(&["--trace", path(file), "-o", "json"]).await };
     let (sorted, shuffled) = (of(&sorted).await, of(&shuffled).await);
     assert_eq!(sorted.out, shuffled.out);
@@ -119,7 +155,15 @@ async fn rows_out_of_order_are_sorted_with_a_note() {
 #[tokio::test]
 async fn each_model_is_a_deployment_of_its_own() {
     let file = trace("t_s,model,exec_s\n0,a,2\n1,b,\n2,a,2\n");
-    let ran = simulated(&["--trace", path(&file), "--policy", "always:serverless", "-o", "json"]).await;
+    let ran = simulated(&[
+        "--trace",
+        path(&file),
+        "--policy",
+        "always:serverless",
+        "-o",
+        "json",
+    ])
+    .await;
     let json: Value = serde_json::from_str(&ran.out).unwrap();
     let deployments = json["deployments"].as_array().unwrap();
     assert_eq!(deployments.len(), 2);
@@ -128,7 +172,11 @@ async fn each_model_is_a_deployment_of_its_own() {
     let sum: f64 = deployments.iter().map(cost).sum();
     assert!((cost(&json) - sum).abs() < 1e-6);
     // One cold start each: 30 s, then 2 + 2 and 3 s of work at once, then 5 s idle.
-    assert!((cost(&deployments[1]) - 0.00076 * 38.0).abs() < 1e-6, "{}", cost(&deployments[1]));
+    assert!(
+        (cost(&deployments[1]) - 0.00076 * 38.0).abs() < 1e-6,
+        "{}",
+        cost(&deployments[1])
+    );
 }
 
 #[tokio::test]
@@ -139,10 +187,23 @@ async fn a_chart_shows_rate_thresholds_and_tiers() {
     let ran = simulated(&["--generate", "diurnal:rps=0.1", "--plot", plot]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     let svg = std::fs::read_to_string(&file).unwrap();
-    for part in ["<svg", "<polygon", "stroke-dasharray", ">pod<", ">break_even<", "</svg>"] {
+    for part in [
+        "<svg",
+        "<polygon",
+        "stroke-dasharray",
+        ">pod<",
+        ">break_even<",
+        "</svg>",
+    ] {
         assert!(svg.contains(part), "{part}");
     }
-    let ran = simulated(&["--generate", "poisson:hours=1", "--plot", "/nowhere/at/all.svg"]).await;
+    let ran = simulated(&[
+        "--generate",
+        "poisson:hours=1",
+        "--plot",
+        "/nowhere/at/all.svg",
+    ])
+    .await;
     assert_eq!(ran.code, 1);
 }
 
@@ -153,7 +214,9 @@ async fn the_last_day_can_be_replayed_from_the_ledger() {
         { "deployment": "a", "slot": 180_000_000, "arrivals": 2 },
     ]});
     let stub = Stub::start([("GET /api/v1/costs/arrivals", json_reply(200, &reply))]).await;
-    let ran = stub.run(&["simulate", "--from-ledger", "24h", "-o", "json"]).await;
+    let ran = stub
+        .run(&["simulate", "--from-ledger", "24h", "-o", "json"])
+        .await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     let json: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["trace"]["arrivals"], 6);

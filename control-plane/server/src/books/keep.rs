@@ -40,6 +40,10 @@ impl ControlPlane {
         let config = live.config.load();
         let mut kept = deployment.books.kept();
         kept.follow(&config.settings);
+        if kept.is_quiet(live) && now < kept.slot + SLOT && deployment.has_no_instances() {
+            kept.counted = now;
+            return;
+        }
         let mut look = Look {
             live,
             model: *kept.steering.model(),
@@ -58,7 +62,7 @@ impl ControlPlane {
             kept.pay(&look, payee, price.over(span), span);
         }
         kept.counted = now;
-        if kept.slot + SLOT <= now || !kept.steering.is_priced() {
+        if kept.slot + SLOT <= now {
             let wait = config.settings.value_of_wait;
             kept.learn(self.model_of(deployment, &config.spec, wait));
             look.model = *kept.steering.model();
@@ -139,6 +143,14 @@ impl Kept {
             self.steering.learn(&model);
             self.made_for = made_for;
         }
+    }
+
+    /// Whether nothing came or went since the last look, or is in hand.
+    fn is_quiet(&mut self, live: &Deployment) -> bool {
+        let busy = live.arrivals() != self.arrivals || live.in_flight() > 0;
+        // What was in hand at the last look has ended since, and is to be counted.
+        let was_busy = std::mem::replace(&mut self.busy, busy);
+        !busy && !was_busy
     }
 
     fn learn(&mut self, model: CostModel) {

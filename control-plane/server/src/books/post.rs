@@ -40,19 +40,21 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Writes the books down each minute, and once more when the process ends.
+    /// Writes the books down each minute.
     pub(crate) async fn post_books(self: Arc<Self>) {
         loop {
             let next = self.clock.now() + EVERY;
-            let drained = tokio::select! {
-                () = self.clock.sleep_until(next) => false,
-                () = self.drain.cancelled() => true,
-            };
-            self.post().await;
-            if drained {
-                return;
+            tokio::select! {
+                () = self.clock.sleep_until(next) => self.write_books().await,
+                () = self.drain.cancelled() => return,
             }
         }
+    }
+
+    /// Writes down what was paid, what came and what was measured.
+    pub(crate) async fn write_books(&self) {
+        self.post().await;
+        self.save_measures().await;
     }
 
     /// What a deployment that goes has cost is not forgotten with it.
@@ -61,8 +63,10 @@ impl ControlPlane {
         deployment.books.draw(&deployment.live.name, &mut unposted);
     }
 
-    /// Writes the books down now.
+    /// Writes down what was paid and what came, so that the ledger has all of it.
     pub(crate) async fn post(&self) {
+        // Whoever reads the ledger after this misses nothing that is on its way.
+        let _one = self.posting.lock().await;
         let deployments = self.all();
         deployments.iter().for_each(|d| self.close_books(d));
         let unposted = || self.unposted.lock().unwrap_or_else(|e| e.into_inner());
@@ -74,8 +78,15 @@ impl ControlPlane {
             // They wait for the next time.
             unposted().append(postings);
         }
-        let measures: Vec<MeasureRow> = deployments.iter().flat_map(|d| measures(d)).collect();
-        if let Err(error) = self.store.save_measures(&measures).await {
+    }
+
+    async fn save_measures(&self) {
+        let rows: Vec<MeasureRow> = self.all().iter().flat_map(|d| news(d)).collect();
+        if rows.is_empty() {
+            return;
+        }
+        if let Err(error) = self.store.save_measures(&rows).await {
+            // What comes next is written with it.
             tracing::warn!(%error, "measures could not be written down");
         }
     }
@@ -126,17 +137,24 @@ fn sketch(deployment: &Controlled, tier: Tier, what: Measure) -> &Sketch {
     }
 }
 
-fn measures(deployment: &Controlled) -> Vec<MeasureRow> {
+/// What was measured since it was written down last.
+fn news(deployment: &Controlled) -> Vec<MeasureRow> {
+    let mut kept = deployment.books.kept();
     let kinds = [Measure::Service, Measure::Start];
     let all = Tier::ALL
         .into_iter()
         .flat_map(|tier| kinds.map(|what| (tier, what)));
-    all.map(|(tier, what)| MeasureRow {
-        deployment: deployment.live.name.to_string(),
-        tier,
-        what,
-        counts: sketch(deployment, tier, what).counts(),
+    all.filter_map(|(tier, what)| {
+        let sketch = sketch(deployment, tier, what);
+        let measured = sketch.measured();
+        let before = kept.saved.insert((tier, what), measured);
+        let is_news = measured.count > 0 && before != Some(measured);
+        is_news.then(|| MeasureRow {
+            deployment: deployment.live.name.to_string(),
+            tier,
+            what,
+            counts: sketch.counts(),
+        })
     })
-    .filter(|row| !row.counts.is_empty())
     .collect()
 }

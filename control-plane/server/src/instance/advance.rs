@@ -36,8 +36,7 @@ impl ControlPlane {
         let epoch = match written {
             Ok(Some(epoch)) => epoch,
             Ok(None) => {
-                tracing::error!(instance = instance.id, "another writer has moved it on");
-                instance.let_go();
+                self.read_again(deployment, instance).await;
                 return false;
             }
             Err(error) => {
@@ -61,6 +60,23 @@ impl ControlPlane {
             self.tell_instance(deployment, instance, state.as_str(), &text);
         }
         true
+    }
+
+    /// Another writer has moved it on: what this process wanted to write is
+    /// dropped, and what is written down is what it goes on from.
+    async fn read_again(&self, deployment: &Controlled, instance: &Instance) {
+        tracing::error!(instance = instance.id, "another writer has moved it on");
+        match self.store.instance(&instance.id).await {
+            Ok(row) => instance.stands_as(row),
+            Err(error) => {
+                tracing::warn!(instance = instance.id, %error, "it could not be read again");
+                return; // the next write will be as stale, and read it
+            }
+        }
+        if instance.state().is_ready() {
+            self.restore_backend(deployment, instance);
+        }
+        self.publish(deployment);
     }
 
     /// Makes the backend of an instance that has an address.

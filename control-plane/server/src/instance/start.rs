@@ -57,7 +57,9 @@ impl ControlPlane {
                     Readiness::Ready => progress.passes + 1,
                     Readiness::Initializing | Readiness::NotReady => 0,
                 };
-                if progress.passes >= health.ready.successes {
+                if progress.passes >= health.ready.successes
+                    && self.is_alone_at(instance, &address).await
+                {
                     return self
                         .became_ready(deployment, instance, &address, price)
                         .await;

@@ -8,6 +8,8 @@ use thermocline_provider::ProviderInstance;
 const BRAKE: Duration = Duration::from_secs(300);
 /// Fewer missing ones are an everyday matter.
 const FEWEST: usize = 2;
+/// Deleted instances that are remembered.
+const MOST_LEAVING: usize = 10_000;
 
 /// A complete list that lacks suddenly more than half of what there was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,18 +25,35 @@ pub(crate) struct Shrunken {
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     ids: BTreeSet<String>,
+    /// What was deleted; a list that was asked for before may still have it.
+    leaving: BTreeSet<String>,
     shrunken: Option<Shrunken>,
+    /// How often what is behind the provider had begun anew.
+    beginnings: u64,
 }
 
 impl Listing {
     /// The instance is known to be on its way out: it will be missing.
     pub(super) fn expect_without(&mut self, id: &str) {
         self.ids.remove(id);
+        if self.leaving.len() >= MOST_LEAVING {
+            self.leaving.clear();
+        }
+        self.leaving.insert(id.to_owned());
+    }
+
+    /// What is behind the provider has begun so often: nothing of what there
+    /// was before the last time is missed.
+    pub(super) fn begin(&mut self, beginnings: u64) {
+        if std::mem::replace(&mut self.beginnings, beginnings) != beginnings {
+            (self.ids, self.shrunken) = (BTreeSet::new(), None);
+        }
     }
 
     /// Whether a complete list of `seen` at `now` is information.
     pub(super) fn believes(&mut self, seen: &[ProviderInstance], now: Moment) -> bool {
-        let ids: BTreeSet<String> = seen.iter().map(|it| it.id.clone()).collect();
+        let stay = seen.iter().filter(|it| !self.leaving.contains(&it.id));
+        let ids: BTreeSet<String> = stay.map(|it| it.id.clone()).collect();
         let (before, missing) = (self.ids.len(), self.ids.difference(&ids).count());
         if missing < FEWEST || missing * 2 <= before {
             (self.ids, self.shrunken) = (ids, None);
@@ -109,6 +128,26 @@ mod tests {
         listing.expect_without("a");
         listing.expect_without("b");
         assert!(listing.believes(&list(&["c"]), at(5)));
+    }
+
+    #[test]
+    fn what_was_deleted_is_not_missing_after_a_list_that_was_asked_for_before() {
+        let mut listing = Listing::default();
+        listing.expect_without("a");
+        listing.expect_without("b");
+        assert!(listing.believes(&list(&["a", "b"]), at(1)));
+        assert!(listing.believes(&list(&[]), at(2)));
+    }
+
+    #[test]
+    fn what_began_anew_with_nothing_is_believed() {
+        let mut listing = Listing::default();
+        listing.begin(1);
+        assert!(listing.believes(&list(&["a", "b"]), at(0)));
+        listing.begin(1);
+        assert!(!listing.believes(&list(&[]), at(5)));
+        listing.begin(2);
+        assert!(listing.believes(&list(&[]), at(10)));
     }
 
     #[test]

@@ -121,7 +121,9 @@ impl Provider for Paced {
         key: &str,
         request: &InstanceRequest,
     ) -> Result<ProviderInstance, ProviderError> {
-        let created = self.call("create", self.adapter.create(key, request)).await?;
+        let created = self
+            .call("create", self.adapter.create(key, request))
+            .await?;
         Ok(self.clean_instance(created))
     }
 
@@ -144,5 +146,9 @@ impl Provider for Paced {
 
     fn reach(&self, address: &Address) -> Address {
         self.adapter.reach(address)
+    }
+
+    fn beginnings(&self) -> u64 {
+        self.adapter.beginnings()
     }
 }

@@ -65,9 +65,9 @@ fn secret_name(value: &Value) -> Result<String, String> {
     let name = text(value)?;
     match is_dns_label(&name) {
         true => Ok(name),
-        false => Err(
-            "must be the name of a secret: 1 to 63 of a-z, 0-9 and -, not at an end".to_owned(),
-        ),
+        false => {
+            Err("must be the name of a secret: 1 to 63 of a-z, 0-9 and -, not at an end".to_owned())
+        }
     }
 }
 

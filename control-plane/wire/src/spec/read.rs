@@ -2,9 +2,8 @@ use chrono::{DateTime, Utc};
 use regex::Regex;
 use serde_json::Value;
 use thermocline_policy::{
-    Activity, Budget, ColdStart, Concurrency, Forced, Health, Limits, Live, Load,
-    Objective, PolicyMode, PolicySpec, Protocol, Ready, Resources, Routes, Selection, Spec,
-    Strategy, Tier,
+    Activity, Budget, ColdStart, Concurrency, Forced, Health, Limits, Live, Load, Objective,
+    PolicyMode, PolicySpec, Protocol, Ready, Resources, Routes, Selection, Spec, Strategy, Tier,
 };
 
 use super::env::env;

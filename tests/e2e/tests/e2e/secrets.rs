@@ -110,7 +110,9 @@ async fn a_new_value_replaces_no_instance_and_another_secret_does() {
     scene.system.admin.deploy(spec).await;
     scene.until_state("running").await;
     put(&scene, "hf", json!({ "value": "another" })).await;
-    scene.pass_in(crate::scene::secs(5), crate::scene::SECOND).await;
+    scene
+        .pass_in(crate::scene::secs(5), crate::scene::SECOND)
+        .await;
     assert_eq!(scene.cloud.truth().created, 1);
     let other = json!({ "env": { "HF_TOKEN": { "secret": "hf-2" } } });
     scene.system.admin.patch("m", other).await;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
-use thermocline_policy::{InstanceState, Tier};
-use thermocline_provider::{InstanceRequest, Provider, ProviderInstance};
+use thermocline_policy::Tier;
+use thermocline_provider::{InstanceRequest, ProviderInstance};
 use thermocline_store::InstanceRow;
 use thermocline_support::provider::Call;
 
@@ -27,15 +27,14 @@ const STRANGER: &str = "stranger";
 impl Planted {
     /// Plants an instance of another installation.
     pub(crate) fn stranger(&mut self, world: &World) {
-        let made = world.run(world.cloud.create("theirs", &request(STRANGER)));
-        self.strangers.extend(made.map(|made| made.id));
+        let made = world.cloud.plant("theirs", &request(STRANGER));
+        self.strangers.insert(made.id);
     }
 
     /// Plants an instance of ours that nobody intended.
     pub(crate) fn leak(&mut self, world: &World) {
         let key = format!("leak-{}", self.leaks.len());
-        // A cloud that does not answer may have made it all the same.
-        drop(world.run(world.cloud.create(&key, &request(&world.owner))));
+        world.cloud.plant(&key, &request(&world.owner));
         self.leaks.insert(key);
     }
 }
@@ -122,7 +121,7 @@ pub(crate) fn in_the_end(world: &mut World, planted: &Planted, max: usize) -> Re
     })?;
     world.admin(Method::DELETE, "/deployments/m", None);
     heals(world, planted, max, "it is not torn down", |world| {
-        world.status("m").is_null() && world.rows().is_empty()
+        world.rows().is_empty() && world.status("m").is_null()
     })?;
     let live = world.cloud.truth().live;
     match live.into_iter().find(|it| it.owner == world.owner) {
@@ -143,8 +142,8 @@ fn heals(
     let minutes = [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 5, 5, 5];
     let steps = minutes.iter().flat_map(|minutes| [minutes * 60, 1, 1, 4, 5, 5]);
     for step in steps.filter(|step| *step > 0) {
-        if what == NOT_SERVING {
-            world.deploy("m", "toy", max as u32);
+        if what == NOT_SERVING && !world.serves("m") {
+            world.deploy_again("m", max as u32);
             world.wake("m");
         }
         world.step(secs(step));
@@ -161,10 +160,4 @@ fn heals(
     let (status, rows) = (world.status("m"), world.rows());
     let live = world.cloud.truth().live;
     Err(format!("{what}: {status}\nrows: {rows:#?}\nlive: {live:#?}"))
-}
-
-/// How many rows are not on their way out.
-pub(crate) fn standing(rows: &[InstanceRow]) -> usize {
-    let leaves = |row: &&InstanceRow| matches!(row.state, InstanceState::Stopping { .. });
-    rows.len() - rows.iter().filter(leaves).count()
 }

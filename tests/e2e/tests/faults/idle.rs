@@ -15,7 +15,9 @@ pub(crate) struct Idle(Arc<Mutex<Option<Waker>>>);
 impl Idle {
     /// The thread is about to sleep: called by the runtime.
     pub(crate) fn parks(&self) {
-        drop(self.0.lock().unwrap().take().map(Waker::wake));
+        if let Some(waker) = self.0.lock().unwrap().take() {
+            waker.wake();
+        }
     }
 
     /// Ends when no task has anything to do.

@@ -1,5 +1,6 @@
 //! Made-up traffic through the policies: decisions that must stay as they are,
 //! what must hold for all traffic, and the live system beside the replay.
+#![allow(clippy::unwrap_used)] // the helpers too are tests
 
 mod costs;
 mod golden;

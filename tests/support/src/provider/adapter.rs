@@ -22,13 +22,13 @@ impl Provider for FakeProvider {
             tiers: Tier::CREATED.to_vec(),
             prices: true,
         };
-        self.answer(fault, capabilities).await
+        self.answer(Call::Capabilities, fault, capabilities).await
     }
 
     async fn offers(&self, query: OfferQuery) -> Result<Vec<Offer>, ProviderError> {
         let fault = self.enter(Call::Offers, "").await?;
         let offers = self.0.state.read().offers.matching(query);
-        self.answer(fault, offers).await
+        self.answer(Call::Offers, fault, offers).await
     }
 
     async fn create(
@@ -49,7 +49,7 @@ impl Provider for FakeProvider {
             Created::Known(said) => said,
             Created::New(said) => self.boot(&said.id).unwrap_or(said),
         };
-        self.answer(fault, said).await
+        self.answer(Call::Create, fault, said).await
     }
 
     async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {
@@ -59,7 +59,7 @@ impl Provider for FakeProvider {
             seen.shows_to(Call::Get).then(|| seen.said.clone())
         });
         let found = found.filter(|seen| !self.hides(FaultKind::UnknownYoung, &seen.id));
-        self.answer(fault, found).await
+        self.answer(Call::Get, fault, found).await
     }
 
     async fn list(&self, owner: &str, cursor: Option<&str>) -> Result<InstancePage, ProviderError> {
@@ -70,7 +70,7 @@ impl Provider for FakeProvider {
         if fault == Some(Fault::Namesake) {
             page.instances.extend(self.strangers());
         }
-        self.answer(fault, page).await
+        self.answer(Call::List, fault, page).await
     }
 
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
@@ -81,7 +81,7 @@ impl Provider for FakeProvider {
             _ if self.hides(FaultKind::UndeletableYoung, id) => Deletion::Unknown,
             _ => self.stop(id).await,
         };
-        self.answer(fault, deletion).await
+        self.answer(Call::Delete, fault, deletion).await
     }
 }
 
@@ -98,7 +98,7 @@ impl FakeProvider {
             state.counted.calls.push(seen);
             state.faults.holding(call)
         });
-        let waiting = (!held.is_empty()).then(|| self.wait());
+        let waiting = (!held.is_empty()).then(|| self.wait(call));
         for latch in held {
             latch.opened().await;
         }
@@ -115,11 +115,16 @@ impl FakeProvider {
     }
 
     /// `answer`, unless the reply is lost or worse.
-    async fn answer<T: Answer>(&self, fault: Option<Fault>, answer: T) -> Result<T, ProviderError> {
+    async fn answer<T: Answer>(
+        &self,
+        call: Call,
+        fault: Option<Fault>,
+        answer: T,
+    ) -> Result<T, ProviderError> {
         match fault {
             Some(Fault::LostReply(kind)) => Err(error(kind)),
             Some(Fault::Silent(delay)) => {
-                let silence = self.wait();
+                let silence = self.wait(call);
                 self.0.clock.sleep(delay).await;
                 drop(silence);
                 Err(error(ProviderErrorKind::Unavailable))

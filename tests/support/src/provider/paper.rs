@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 
 use thermocline_policy::Moment;
-use thermocline_provider::ProviderState;
+use thermocline_provider::{InstanceRequest, ProviderInstance, ProviderState};
 
 use super::boot::{Boot, Booted};
-use super::state::State;
+use super::state::{Created, State};
 use super::switches::FaultKind;
-use super::{FakeProvider, Truth};
+use super::{Call, FakeProvider, Truth};
 use crate::backend::Latch;
 
 /// Instances without sockets: each has an address that exists on paper, and
@@ -117,6 +117,21 @@ impl FakeProvider {
         self.0.state.change(|state| state.switches.seed(seed));
     }
 
+    /// Makes the instance `key` exist on paper without a call: whatever is
+    /// switched on, and although nobody asked for it.
+    ///
+    /// # Panics
+    /// When the capacity is used up.
+    pub fn plant(&self, key: &str, request: &InstanceRequest) -> ProviderInstance {
+        let now = self.0.clock.now();
+        self.0.state.change(|state| {
+            let created = state.create(key, request, now).expect("capacity");
+            let (Created::New(said) | Created::Known(said)) = created;
+            state.boot_on_paper(&said.id, Boot::AtOnce, now);
+            said
+        })
+    }
+
     /// Switches every fault off.
     pub fn heal(&self) {
         self.0.state.change(|state| state.switches.clear());
@@ -131,15 +146,18 @@ impl FakeProvider {
         })
     }
 
-    /// How many calls wait for a latch or for time.
+    /// How many calls about instances wait for a latch or for time.
     pub fn waiting(&self) -> usize {
         self.0.state.read().paper.waiting
     }
 
-    /// Counts a call that waits, for as long as the guard lives.
-    pub(super) fn wait(&self) -> Waiting {
+    /// Counts a call about instances that waits, for as long as the guard lives.
+    pub(super) fn wait(&self, call: Call) -> Option<Waiting> {
+        if matches!(call, Call::Capabilities | Call::Offers) {
+            return None;
+        }
         self.0.state.change(|state| state.paper.waiting += 1);
-        Waiting(self.clone())
+        Some(Waiting(self.clone()))
     }
 }
 

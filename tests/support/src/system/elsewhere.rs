@@ -75,4 +75,8 @@ impl Provider for Elsewhere {
     fn reach(&self, address: &Address) -> Address {
         self.provider.reach(address)
     }
+
+    fn beginnings(&self) -> u64 {
+        self.provider.beginnings()
+    }
 }

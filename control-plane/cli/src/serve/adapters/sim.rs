@@ -68,6 +68,7 @@ impl Launch for SimProcess {
         Ok(Launched {
             url: endpoint.url,
             token: Some(endpoint.token),
+            begins_anew: true, // what exists is in that process's memory
             end: async move {
                 thermocline_sim::ended(&watched, &clock).await;
                 "it does not answer any more".to_owned()

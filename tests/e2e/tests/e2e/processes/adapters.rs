@@ -57,7 +57,7 @@ async fn a_simulated_cloud_that_was_killed_comes_back() {
     let keys = "pod_boot = \"100ms\"\ncold_start = \"20ms\"\nservice_time = \"1ms\"";
     let setup = Setup::new().with_cloud(keys);
     let server = setup.start().await;
-    let pod = json!({ "provider": CLOUD, "min_instances": 1 });
+    let pod = json!({ "provider": CLOUD, "min_instances": 3 });
     server
         .admin
         .deploy(json!({ "name": "m", "image": "i", "tiers": { "pod": pod } }))

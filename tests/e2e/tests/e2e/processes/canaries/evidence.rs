@@ -28,17 +28,24 @@ impl Evidence {
         self.kept.push((place.to_owned(), bytes));
     }
 
+    /// Whether `text` stands at `place`.
+    pub(super) fn shows(&self, place: &str, text: &str) -> bool {
+        let mut at = self.kept.iter().filter(|(known, _)| known == place);
+        at.any(|(_, bytes)| String::from_utf8_lossy(bytes).contains(text))
+    }
+
     /// # Panics
     /// With every place where something was found, and what stands around it.
     pub(super) fn holds_none(&self) {
         let mut found = Vec::new();
         for (place, bytes) in &self.kept {
-            for (what, text) in &self.sought {
-                let mut windows = bytes.windows(text.len());
-                if let Some(at) = windows.position(|it| it == text.as_bytes()) {
-                    let around = &bytes[at.saturating_sub(160)..bytes.len().min(at + 60)];
-                    let around = String::from_utf8_lossy(around);
-                    found.push(format!("{what} in {place}: …{around}…"));
+            let text = String::from_utf8_lossy(bytes);
+            for (what, sought) in &self.sought {
+                if let Some(at) = text.find(sought) {
+                    let before: String = text[..at].chars().rev().take(160).collect();
+                    let before: String = before.chars().rev().collect();
+                    let after: String = text[at..].chars().take(80).collect();
+                    found.push(format!("{what} in {place}: …{before}{after}…"));
                 }
             }
         }

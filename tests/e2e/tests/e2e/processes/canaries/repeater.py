@@ -103,6 +103,8 @@ class Plugin(Talker):
 class Docker(Talker):
     def reply(self):
         path = self.path.split("?")[0]
+        if path.endswith("/version"):
+            return 200, {"Version": "28.0.0", "ApiVersion": "1.44", "MinAPIVersion": "1.24"}
         if path.endswith("/_ping") or path.endswith("/events"):
             return 200, None
         if path.endswith("/containers/json"):

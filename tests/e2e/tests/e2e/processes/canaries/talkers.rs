@@ -55,14 +55,20 @@ pub(super) async fn pipe(setup: &Setup, server: &Server, token: &str, value: &st
     command
         .args(["secret", "set", "stdin"])
         .current_dir(setup.path("."))
-        .env("THERMOCLINE_SERVER", format!("http://{}", server.admin.address))
+        .env(
+            "THERMOCLINE_SERVER",
+            format!("http://{}", server.admin.address),
+        )
         .env("THERMOCLINE_TOKEN", token)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let mut stdin = process.stdin.take().unwrap();
-    stdin.write_all(format!("{value}\n").as_bytes()).await.unwrap();
+    stdin
+        .write_all(format!("{value}\n").as_bytes())
+        .await
+        .unwrap();
     drop(stdin);
     let output = process.wait_with_output().await.unwrap();
     assert!(output.status.success(), "{output:?}");
