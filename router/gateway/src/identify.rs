@@ -7,9 +7,9 @@ use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use thermocline_table::{Deployment, Snapshot};
 
+use crate::guard::Checked;
 use crate::inbound::{Inbound, Unread};
 use crate::model_field::{ModelField, Search};
-use crate::guard::Checked;
 use crate::names;
 use crate::refusal::{Refusal, refuse};
 use crate::upstream::Framing;

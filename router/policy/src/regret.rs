@@ -40,7 +40,9 @@ impl Regret {
             true => pod - cost.serverless,
             false => cost.serverless - pod,
         };
-        self.saved = (self.saved + here_over_there).clamp(0.0, self.price);
+        // Where a switch is free, any saving is enough for it.
+        let enough = self.price.max(f64::MIN_POSITIVE);
+        self.saved = (self.saved + here_over_there).clamp(0.0, enough);
     }
 
     /// Whether it is time to move to the other tier.
@@ -61,5 +63,36 @@ impl Regret {
     /// What a switch and the way back cost, dollars.
     pub fn switch_usd(&self) -> f64 {
         self.price
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Prices, UsdPerSecond, Work};
+
+    /// Nothing to boot and nothing to wait for: whatever saves, is moved to.
+    #[test]
+    fn a_free_switch_is_made_for_any_saving() {
+        let model = CostModel {
+            prices: Prices {
+                serverless: UsdPerSecond::of(0.001),
+                pod: UsdPerSecond::of(0.0),
+                wait: UsdPerSecond::default(),
+            },
+            work: Work {
+                cold_start: std::time::Duration::ZERO,
+                boot: std::time::Duration::ZERO,
+                ..Work::default()
+            },
+        };
+        let mut regret = Regret::default();
+        assert!(!regret.moves());
+        let cost = SlotCost {
+            serverless: 0.01,
+            pod: 0.0,
+        };
+        regret.advance(cost, Tier::Serverless, &model);
+        assert!(regret.moves());
     }
 }

@@ -43,6 +43,16 @@ fn every_mistake_is_reported_with_its_key() {
 }
 
 #[test]
+fn the_key_of_the_secrets_is_beside_the_store_unless_a_file_is_named() {
+    let nothing = Config::read(&json!({})).unwrap();
+    assert_eq!(nothing.secrets_key_file, None);
+    let named = Config::read(&json!({ "secrets": { "key_file": "/k" } })).unwrap();
+    assert_eq!(named.secrets_key_file.as_deref(), Some("/k"));
+    let found = mistakes(json!({ "secrets": { "key_fil": "/k", "key_file": 7 } }));
+    assert_eq!(found, ["secrets.key_file", "secrets.key_fil"]);
+}
+
+#[test]
 fn a_mode_and_the_value_of_waiting_are_inherited() {
     let policy = json!({ "mode": "regret", "value_of_wait_usd_per_s": 0.005 });
     let config = Config::read(&json!({ "policy": policy })).unwrap();

@@ -93,8 +93,13 @@ fn read(path: &Path) -> Result<Option<SecretKey>, SecretError> {
 fn write(path: &Path, key: &SecretKey) -> std::io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".new");
+    // What a crash left may be readable by others.
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
+    options.write(true).create_new(true).mode(0o600);
     let mut file = options.open(&unfinished)?;
     writeln!(file, "{}", STANDARD.encode(key.bytes()))?;
     file.sync_all()?;

@@ -79,7 +79,9 @@ pub(crate) fn at_any_time(world: &World, planted: &Planted, max: usize) -> Resul
     if let Some(orphan) = live.iter().find(|it| row_of(it).is_none()) {
         let calls = world.cloud.truth().calls;
         let calls: Vec<_> = calls.iter().rev().take(30).collect();
-        return Err(format!("no row stands for {orphan:?}; rows: {rows:?}; calls: {calls:#?}"));
+        return Err(format!(
+            "no row stands for {orphan:?}; rows: {rows:?}; calls: {calls:#?}"
+        ));
     }
     let mut slots = BTreeSet::new();
     for row in live.iter().filter_map(row_of) {
@@ -140,7 +142,9 @@ fn heals(
 ) -> Result<(), String> {
     // In all twenty minutes: longer than the longest back-off twice.
     let minutes = [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 5, 5, 5];
-    let steps = minutes.iter().flat_map(|minutes| [minutes * 60, 1, 1, 4, 5, 5]);
+    let steps = minutes
+        .iter()
+        .flat_map(|minutes| [minutes * 60, 1, 1, 4, 5, 5]);
     for step in steps.filter(|step| *step > 0) {
         if what == NOT_SERVING && !world.serves("m") {
             world.deploy_again("m", max as u32);
@@ -149,9 +153,8 @@ fn heals(
         world.step(secs(step));
         at_any_time(world, planted, max)?;
         let live = world.cloud.ripe_truth().live;
-        let is_leak = |it: &ProviderInstance| {
-            it.owner == world.owner && planted.leaks.contains(&it.key)
-        };
+        let is_leak =
+            |it: &ProviderInstance| it.owner == world.owner && planted.leaks.contains(&it.key);
         let leaked = live.iter().any(is_leak);
         if holds(world) && !leaked {
             return Ok(());
@@ -159,5 +162,7 @@ fn heals(
     }
     let (status, rows) = (world.status("m"), world.rows());
     let live = world.cloud.truth().live;
-    Err(format!("{what}: {status}\nrows: {rows:#?}\nlive: {live:#?}"))
+    Err(format!(
+        "{what}: {status}\nrows: {rows:#?}\nlive: {live:#?}"
+    ))
 }

@@ -123,7 +123,7 @@ fn run(step: Step, trouble: Trouble, crash_at: Option<u64>) -> Result<u64, Strin
         at_any_time(&world, &planted, 1)?;
     }
     let points = world.fuse.passed() - passed;
-    world.fuse.mend();
+    world.disarm();
     world.cloud.heal();
     world.cloud.set_boot(Boot::AtOnce);
     in_the_end(&mut world, &planted, 1)?;
@@ -139,7 +139,9 @@ fn every_fault_and_crash(step: Step) {
             match told.unwrap_or_else(|_| Err("it panicked".to_owned())) {
                 Ok(points) => points,
                 Err(error) => {
-                    failed.push(format!("{step:?}, {trouble:?}, crash at {crash_at:?}: {error}"));
+                    failed.push(format!(
+                        "{step:?}, {trouble:?}, crash at {crash_at:?}: {error}"
+                    ));
                     0
                 }
             }

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::json;
 use thermocline_policy::Moment;
 use thermocline_support::backend::Latch;
-use thermocline_support::provider::{Call, FakeProvider, FaultKind};
+use thermocline_support::provider::{Boot, Call, FakeProvider, FaultKind};
 
 use crate::audit::Planted;
 use crate::world::{World, secs};
@@ -84,6 +84,7 @@ fn a_day_of_rate_limits_loses_no_row() {
 fn promotion(hangs: bool) -> (Duration, Duration) {
     let mut world = World::with_others(&["slow"]);
     let slow: FakeProvider = world.other("slow");
+    world.cloud.set_boot(Boot::After(secs(3)));
     world.deploy("s", "slow", 1);
     world.deploy("a", "toy", 1);
     if hangs {

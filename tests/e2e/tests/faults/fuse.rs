@@ -39,7 +39,9 @@ impl Fuse {
 
     /// Blows at the point after `points` more.
     pub(crate) fn arm(&self, points: u64) {
-        self.0.blows_at.store(self.passed() + points, Ordering::Release);
+        self.0
+            .blows_at
+            .store(self.passed() + points, Ordering::Release);
     }
 
     /// Whole again: the next process passes.

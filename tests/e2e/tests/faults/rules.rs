@@ -2,9 +2,11 @@
 //! ends in order, or meets a provider that lists too little.
 
 use thermocline_policy::InstanceState;
+use thermocline_provider::ProviderErrorKind;
 use thermocline_support::backend::Latch;
-use thermocline_support::provider::{Boot, Call, Fault};
+use thermocline_support::provider::{Boot, Call, Fault, FaultKind};
 
+use crate::audit::{Planted, at_any_time};
 use crate::world::{World, secs};
 
 fn up(names: &[&str]) -> World {
@@ -29,7 +31,7 @@ fn a_process_that_stood_still_overwrites_nothing() {
     world.wake("m");
     let frozen = world.freeze();
     latch.open();
-    world.settle();
+    world.go_on();
     let before = world.rows();
     assert!(before[0].state.is_ready(), "{before:?}");
     world.thaw(frozen);
@@ -56,6 +58,84 @@ fn a_create_that_takes_effect_after_its_end_is_an_orphan_and_goes() {
     assert_eq!(world.cloud.truth().live.len(), 1, "it comes late");
     world.pass(secs(60), secs(5));
     assert!(world.cloud.truth().live.is_empty());
+}
+
+/// Seconds pass, at each of which everything that exists is written down, until
+/// nothing is there any more.
+fn goes_without_being_forgotten(mut world: World) {
+    let planted = Planted::default();
+    assert_eq!(world.cloud.truth().live.len(), 1);
+    for _ in 0..90 {
+        world.step(secs(1));
+        at_any_time(&world, &planted, 1).unwrap();
+    }
+    assert!(world.cloud.truth().live.is_empty());
+    assert!(world.rows().is_empty());
+    let told = world.told();
+    assert!(!told.iter().any(|kind| kind == "orphan.deleted"));
+}
+
+#[test]
+fn an_instance_without_an_answer_and_not_yet_listed_is_not_forgotten() {
+    let mut world = World::new();
+    world.deploy("m", "toy", 1);
+    let lost = Fault::LostReply(ProviderErrorKind::Unavailable);
+    world.cloud.fail_until(Call::Create, &Latch::new(), lost);
+    world.cloud.switch(FaultKind::UnlistedYoung, 100);
+    world.wake("m");
+    world.sleep("m");
+    goes_without_being_forgotten(world);
+}
+
+#[test]
+fn a_young_instance_that_no_call_knows_is_not_forgotten() {
+    let mut world = World::new();
+    world.deploy("m", "toy", 1);
+    for kind in [
+        FaultKind::UnlistedYoung,
+        FaultKind::UnknownYoung,
+        FaultKind::UndeletableYoung,
+    ] {
+        world.cloud.switch(kind, 100);
+    }
+    world.wake("m");
+    world.sleep("m");
+    goes_without_being_forgotten(world);
+}
+
+/// Its delete is accepted by a part of the cloud that knows it, and comes to
+/// nothing, while those that are asked for it do not know it yet.
+#[test]
+fn an_accepted_delete_is_no_proof_for_what_was_never_seen() {
+    let mut world = World::new();
+    world.deploy("m", "toy", 1);
+    for kind in [
+        FaultKind::UnlistedYoung,
+        FaultKind::UnknownYoung,
+        FaultKind::DeafDelete,
+    ] {
+        world.cloud.switch(kind, 100);
+    }
+    world.wake("m");
+    world.sleep("m");
+    world.pass(secs(15), secs(1));
+    assert_eq!(world.rows().len(), 1, "nothing has proven that it is gone");
+    world.cloud.switch(FaultKind::DeafDelete, 0);
+    goes_without_being_forgotten(world);
+}
+
+#[test]
+fn an_instance_that_vanished_is_replaced() {
+    let mut world = up(&["a"]);
+    let before = world.rows()[0].id.clone();
+    world.cloud.switch(FaultKind::Vanishes, 100);
+    world.pass(secs(20), secs(1));
+    world.wake("a");
+    world.pass(secs(5), secs(1));
+    let live = world.cloud.truth().live;
+    assert_eq!(live.len(), 1);
+    assert_ne!(live[0].key, before);
+    assert_eq!(world.backends("a")[0].0, live[0].key);
 }
 
 #[test]
@@ -93,7 +173,6 @@ fn a_suddenly_shrunken_list_is_no_information_and_told_of() {
 /// Its address is another's now: nothing is sent to it any more.
 #[test]
 fn an_address_that_another_instance_has_now_is_taken_from_the_old_one() {
-    use thermocline_support::provider::FaultKind;
     let mut world = up(&["a"]);
     world.cloud.switch(FaultKind::ReusedAddress, 100);
     world.cloud.set_boot(Boot::AtOnce);

@@ -32,7 +32,7 @@ fn run(seed: u64) -> Result<u32, String> {
         act(&mut world, &mut chance, &mut planted);
         at_any_time(&world, &planted, MOST)?;
     }
-    world.fuse.mend();
+    world.disarm();
     world.cloud.heal();
     world.cloud.set_boot(Boot::After(secs(3)));
     in_the_end(&mut world, &planted, MOST)?;

@@ -71,6 +71,15 @@ struct Up {
 /// A process that stands still.
 pub(crate) struct Frozen(Up);
 
+impl Up {
+    /// Does what it can at this moment.
+    fn goes_on(&self) {
+        for _ in 0..50 {
+            self.runtime.block_on(self.idle.reached_again());
+        }
+    }
+}
+
 /// Asks the clouds on paper.
 struct PaperProbe(Vec<FakeProvider>);
 
@@ -195,7 +204,7 @@ impl World {
     /// An orderly shutdown, and a new process on the same store.
     pub(crate) fn restart(&mut self) {
         self.up().drain.cancel();
-        self.run(self.up().idle.reached());
+        self.go_on();
         drop(self.up.take());
         self.start();
         self.settle();
@@ -204,19 +213,31 @@ impl World {
     /// `SIGSTOP`: what the process was doing goes on only when it is thawed.
     pub(crate) fn freeze(&mut self) -> Frozen {
         let frozen = Frozen(self.up.take().unwrap());
+        frozen.0.goes_on(); // a write in progress would hold the lock for ever
         self.start();
         self.settle();
         frozen
     }
 
+    /// Lets the process do what it can at this moment, whoever else waits.
+    pub(crate) fn go_on(&self) {
+        self.up().goes_on();
+    }
+
     /// `SIGCONT`, for as long as the frozen process has something to do at this
     /// moment; then it ends.
     pub(crate) fn thaw(&mut self, frozen: Frozen) {
-        for _ in 0..20 {
-            frozen.0.runtime.block_on(frozen.0.idle.reached_again());
-        }
+        frozen.0.goes_on();
         drop(frozen);
         self.settle();
+    }
+
+    /// No crash from here on but one that has begun.
+    pub(crate) fn disarm(&mut self) {
+        if self.fuse.is_blown() {
+            self.crash(secs(2));
+        }
+        self.fuse.mend();
     }
 
     /// Runs `work` where the process runs.
@@ -374,9 +395,14 @@ impl World {
         tokio::spawn(async move {
             live.record(clock.now());
             let deadline = clock.now() + patience;
-            let woken = clock.timeout_at(deadline, wake.wake(&live, Tier::Pod)).await;
+            let woken = clock
+                .timeout_at(deadline, wake.wake(&live, Tier::Pod))
+                .await;
             if woken.is_ok_and(|woken| woken.is_ok()) {
-                let backend = live.capacity.load().pools[Tier::Pod].backends().first().cloned();
+                let backend = live.capacity.load().pools[Tier::Pod]
+                    .backends()
+                    .first()
+                    .cloned();
                 let place = backend.and_then(|backend| BackendPermit::take(&live, &backend));
                 clock.sleep(takes).await;
                 drop(place);
@@ -436,9 +462,14 @@ fn new_store() -> &'static [u8] {
     BYTES.get_or_init(|| {
         let folder = empty_folder();
         let file = folder.path().join(STORE);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
-            let store = Store::open(&format!("sqlite://{}", file.display())).await.unwrap();
+            let store = Store::open(&format!("sqlite://{}", file.display()))
+                .await
+                .unwrap();
             store.close().await;
         });
         std::fs::read(file).unwrap()

@@ -33,10 +33,11 @@ fn evenly(run: &mut Run, from: f64, to: f64, rps: f64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Between half of λ* and twice λ*, whatever the start.
+    /// Between half of λ* and twice λ*, whatever the start; the window holds 16
+    /// arrivals at λ*, and so tells rates apart to an arrival and a bucket's edge.
     #[test]
     fn break_even_stays_at_a_constant_rate_between_its_thresholds(
-        share in 0.55f64..1.9, burst in 0u32..200, wait in prop::sample::select(vec![0.0, 0.0002]),
+        share in 0.6f64..1.9, burst in 0u32..200, wait in prop::sample::select(vec![0.0, 0.0002]),
     ) {
         let assumptions = assumptions(wait);
         let mut run = Run::new("break_even".parse().unwrap(), &assumptions);
@@ -44,10 +45,9 @@ proptest! {
             run.arrive(at(f64::from(i) * 0.05), SERVICE);
         }
         let rps = break_even_rate(&assumptions) * share;
-        evenly(&mut run, 20.0, 2_000.0, rps);
-        let before = run.switches().len();
-        evenly(&mut run, 2_000.0, 30_000.0, rps);
-        prop_assert_eq!(run.switches().len(), before, "{:?}", moves(&run));
+        evenly(&mut run, 20.0, 30_000.0, rps);
+        let settled = run.switches().iter().all(|switch| switch.at < at(2_000.0));
+        prop_assert!(settled, "{:?}", run.switches());
     }
 
     /// At any constant rate there is a better tier; it is found at most once.

@@ -44,7 +44,10 @@ impl Provider for FakeProvider {
             return Ok(self.0.state.change(|state| state.namesake(key, request)));
         }
         let now = self.0.clock.now();
-        let created = self.0.state.change(|state| state.create(key, request, now))?;
+        let created = self
+            .0
+            .state
+            .change(|state| state.create(key, request, now))?;
         let said = match created {
             Created::Known(said) => said,
             Created::New(said) => self.boot(&said.id).unwrap_or(said),
@@ -106,7 +109,10 @@ impl FakeProvider {
         let now = self.0.clock.now();
         let strike = |state: &mut State| {
             state.ripen(now);
-            state.faults.strike(call).or_else(|| state.switches.strike(call))
+            state
+                .faults
+                .strike(call)
+                .or_else(|| state.switches.strike(call))
         };
         match self.0.state.change(strike) {
             Some(Fault::Refused(kind)) => Err(error(kind)),

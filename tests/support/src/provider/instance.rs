@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
-use thermocline_provider::{Address, InstanceRequest, ProviderInstance, ProviderState};
 use thermocline_policy::Moment;
+use thermocline_provider::{Address, InstanceRequest, ProviderInstance, ProviderState};
 use tokio_util::sync::CancellationToken;
 
 use super::Call;

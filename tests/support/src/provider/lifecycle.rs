@@ -13,7 +13,9 @@ impl FakeProvider {
         let now = self.0.clock.now();
         match boot {
             boot if self.0.script.is_none() => {
-                self.0.state.change(|state| state.boot_on_paper(id, boot, now));
+                self.0
+                    .state
+                    .change(|state| state.boot_on_paper(id, boot, now));
             }
             Boot::AtOnce => self.serve(id),
             slow => self.boot_slowly(id, slow),

@@ -15,6 +15,8 @@ mod lifecycle;
 mod offers;
 mod paper;
 mod state;
+#[cfg(test)]
+mod switch_tests;
 mod switches;
 #[cfg(test)]
 mod tests;

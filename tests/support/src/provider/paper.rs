@@ -106,7 +106,9 @@ impl FakeProvider {
     /// `percent` of a hundred calls that a fault of `kind` concerns go wrong
     /// from now on.
     pub fn switch(&self, kind: FaultKind, percent: u64) {
-        self.0.state.change(|state| state.switches.set(kind, percent));
+        self.0
+            .state
+            .change(|state| state.switches.set(kind, percent));
         if kind == FaultKind::Vanishes && percent > 0 {
             self.0.state.change(vanish_one);
         }
@@ -162,7 +164,10 @@ impl FakeProvider {
 }
 
 fn vanish_one(state: &mut State) {
-    let ours = state.instances.iter().filter(|it| it.said.owner != super::amiss::STRANGER);
+    let ours = state
+        .instances
+        .iter()
+        .filter(|it| it.said.owner != super::amiss::STRANGER);
     let ids: Vec<String> = ours.map(|it| it.said.id.clone()).collect();
     if ids.is_empty() {
         return;

@@ -6,12 +6,12 @@ use thermocline_provider::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::amiss::STRANGER;
 use super::faults::{Faults, error};
 use super::instance::Instance;
 use super::offers::Offers;
 use super::paper::Paper;
 use super::switches::{FaultKind, Switches, YOUNG};
-use super::amiss::STRANGER;
 use super::{Boot, Call, Truth};
 use crate::backend::{FakeBackend, Latch};
 

@@ -122,7 +122,9 @@ impl Switches {
     /// How this very `call` goes wrong, if it does.
     pub(super) fn strike(&mut self, call: Call) -> Option<Fault> {
         let kinds = FaultKind::ALL.into_iter();
-        let struck = kinds.filter(|kind| concerns(*kind, call)).find(|kind| self.hits(*kind))?;
+        let struck = kinds
+            .filter(|kind| concerns(*kind, call))
+            .find(|kind| self.hits(*kind))?;
         self.fault(struck)
     }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::backend::{Latch, Reply, Script};
 use crate::client::RawClient;
 
-fn request() -> InstanceRequest {
+pub(super) fn request() -> InstanceRequest {
     InstanceRequest {
         owner: "us".into(),
         deployment: "m1".into(),
@@ -36,7 +36,7 @@ fn request() -> InstanceRequest {
     }
 }
 
-fn provider() -> FakeProvider {
+pub(super) fn provider() -> FakeProvider {
     provider_on(&Clock::system())
 }
 
