@@ -12,7 +12,7 @@ use crate::chance::{Chance, given_seed};
 use crate::world::{World, secs};
 
 /// How many schedules each of the tests runs.
-const EACH: u64 = 1_250;
+const EACH: u64 = 625;
 /// Failures after which a test gives up.
 const MOST_FAILURES: usize = 4;
 /// Instances that the deployment may have.
@@ -107,12 +107,20 @@ macro_rules! schedules {
 }
 
 schedules! {
-    schedules_of_the_first_eighth = 0;
-    schedules_of_the_second_eighth = 1;
-    schedules_of_the_third_eighth = 2;
-    schedules_of_the_fourth_eighth = 3;
-    schedules_of_the_fifth_eighth = 4;
-    schedules_of_the_sixth_eighth = 5;
-    schedules_of_the_seventh_eighth = 6;
-    schedules_of_the_last_eighth = 7;
+    schedules_1_of_16 = 0;
+    schedules_2_of_16 = 1;
+    schedules_3_of_16 = 2;
+    schedules_4_of_16 = 3;
+    schedules_5_of_16 = 4;
+    schedules_6_of_16 = 5;
+    schedules_7_of_16 = 6;
+    schedules_8_of_16 = 7;
+    schedules_9_of_16 = 8;
+    schedules_10_of_16 = 9;
+    schedules_11_of_16 = 10;
+    schedules_12_of_16 = 11;
+    schedules_13_of_16 = 12;
+    schedules_14_of_16 = 13;
+    schedules_15_of_16 = 14;
+    schedules_16_of_16 = 15;
 }
