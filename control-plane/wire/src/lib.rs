@@ -1,5 +1,6 @@
 //! The JSON shapes that cross a process boundary, and how they are read.
 
+pub mod fleet;
 pub mod provider;
 pub mod reader;
 mod spec;
