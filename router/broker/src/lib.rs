@@ -5,8 +5,11 @@
 //! queue's order, and stays the queue's until its [`Delivery`] is settled: a
 //! worker acknowledges last, so what a lost worker held is delivered again.
 
+pub mod conformance;
 mod delivery;
 mod error;
+mod limits;
+mod memory;
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -17,6 +20,8 @@ use futures_util::Stream;
 
 pub use delivery::{Delivery, Settle};
 pub use error::{BrokerError, Lost};
+pub use limits::Limits;
+pub use memory::MemoryBroker;
 
 /// Deliveries of one queue, as they come. Dropping it ends the subscription;
 /// what was delivered and is not settled stays with its holder. It outlives
