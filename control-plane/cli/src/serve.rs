@@ -1,6 +1,7 @@
 //! `thermocline serve`: both planes in one process.
 
 mod adapters;
+mod configuration;
 mod layers;
 mod log;
 mod planes;
@@ -10,7 +11,6 @@ mod variables;
 
 use std::path::{Path, PathBuf};
 
-use thermocline_policy::FieldErrors;
 use thermocline_server::Config;
 
 use crate::args::Serve;
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use layers::Document;
 
 pub(crate) use adapters::sim_state_file;
+pub(crate) use configuration::Configuration;
 pub(crate) use log::log_to_stderr;
 pub(crate) use planes::{Planes, start};
 pub(crate) use signals::Signals;
@@ -31,7 +32,7 @@ pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
     let config = read(args.config.as_deref(), |document| {
         variables::unset(document, |name| std::env::var_os(name).is_some())
     })?;
-    refuse_open_doors(&config, args.insecure)?;
+    refuse_open_doors(&config.server, args.insecure)?;
     // Before anything is announced: a signal then finds us ready for it.
     let signals = Signals::listen()?;
     let planes = start(config, Some(state_folder), redaction).await?;
@@ -39,26 +40,28 @@ pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
     signals::until_shutdown(planes, signals).await
 }
 
-/// Reads the configuration: defaults, then the file, then the environment.
+/// Reads the server's configuration: defaults, then the file, then the environment.
 pub(crate) fn read_config(file: Option<&Path>) -> Result<Config, Failure> {
-    read(file, |_| Vec::new())
+    Ok(read(file, |_| Vec::new())?.server)
 }
 
 /// Reads the configuration; its mistakes, and what `more` finds, are told at once.
-fn read(file: Option<&Path>, more: impl Fn(&Document) -> Vec<String>) -> Result<Config, Failure> {
+fn read(
+    file: Option<&Path>,
+    more: impl Fn(&Document) -> Vec<String>,
+) -> Result<Configuration, Failure> {
     let path = file.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_path_buf);
-    let document = layers::read(&path, file.is_some(), std::env::vars())?.with_implied_providers();
-    let (config, errors) = match Config::read(&document.value) {
-        Ok(config) => (Some(config), FieldErrors::default()),
-        Err(errors) => (None, errors),
-    };
+    let document = layers::read(&path, file.is_some(), std::env::vars())?
+        .with_implied_providers(&adapters::IMPLIED);
+    let read = Configuration::read(&document.value);
+    let errors = read.as_ref().err().cloned().unwrap_or_default();
     let mut lines: Vec<String> = errors
         .into_iter()
         .map(|error| format!("{}: {error}", document.origin(&error.field)))
         .collect();
     lines.extend(more(&document));
-    match config {
-        Some(config) if lines.is_empty() => Ok(config),
+    match read {
+        Ok(configuration) if lines.is_empty() => Ok(configuration),
         _ => Err(Failure::usage(lines)),
     }
 }

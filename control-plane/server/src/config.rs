@@ -1,9 +1,5 @@
 //! `thermocline.toml`: every key, its default, and all mistakes at once.
 
-mod providers;
-mod runpod;
-
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -12,9 +8,6 @@ use thermocline_policy::{Defaults, FieldErrors, PolicyMode, Thresholds, UsdPerSe
 use thermocline_wire::reader::{Mistakes, Object, text};
 use thermocline_wire::window_field;
 use thiserror::Error;
-
-pub use providers::{PluginConfig, ProviderConfig, SimConfig};
-pub use runpod::{KeySource, RunpodConfig};
 
 /// The server cannot start.
 #[derive(Debug, Error)]
@@ -43,7 +36,7 @@ pub struct Outbound {
     pub webhook: bool,
 }
 
-/// The whole configuration.
+/// The configuration but for `[providers]`, which are whose adapters they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Where the request plane listens.
@@ -70,8 +63,6 @@ pub struct Config {
     pub grace: Duration,
     /// Who may be on loopback or private addresses.
     pub outbound: Outbound,
-    /// The providers by name.
-    pub providers: BTreeMap<String, ProviderConfig>,
 }
 
 impl Config {
@@ -128,10 +119,6 @@ fn whole(root: &Object<'_>) -> Config {
             .and_then(|s| s.duration("grace"))
             .unwrap_or(Duration::from_secs(30)),
         outbound: outbound(root),
-        providers: root
-            .object("providers")
-            .map(|p| providers::providers(&p))
-            .unwrap_or_default(),
     };
     if let Some(broker) = &broker {
         broker.read("url", |value| match text(value)?.as_str() {

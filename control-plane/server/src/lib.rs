@@ -38,9 +38,7 @@ mod token;
 mod transitions;
 mod wake;
 
-pub use config::{
-    Config, KeySource, Outbound, PluginConfig, ProviderConfig, RunpodConfig, SimConfig, StartError,
-};
+pub use config::{Config, Outbound, StartError};
 pub use control::{ControlPlane, Parts};
 pub use listen::serve_admin;
 pub use probe::{HttpProbe, Probe};

@@ -57,7 +57,10 @@ impl<'d> Object<'d> {
 
     /// The value at `key`; null counts as left out.
     pub fn value(&self, key: &'static str) -> Option<&'d Value> {
-        self.known.borrow_mut().push(key);
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&key) {
+            known.push(key);
+        }
         self.map.get(key).filter(|value| !value.is_null())
     }
 

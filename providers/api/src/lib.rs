@@ -4,6 +4,7 @@
 //! cloud, the local Docker daemon, a plugin. An adapter implements
 //! [`Provider`]; [`conformance`] holds the clauses that each must pass.
 
+pub mod cloud;
 pub mod conformance;
 mod error;
 

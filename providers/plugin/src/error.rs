@@ -1,16 +1,10 @@
 //! What a failed call means, in the provider's error kinds.
 
-use std::time::Duration;
-
 use reqwest::StatusCode;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::HeaderMap;
 use serde::Deserialize;
+use thermocline_provider::cloud::{one_line, retry_after};
 use thermocline_provider::{ProviderError, ProviderErrorKind};
-
-/// The longest delay that a plugin can impose.
-const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
-/// How much of a plugin's own words is kept, characters.
-const LONGEST_DETAIL: usize = 300;
 
 /// The parts of a problem document that are read.
 #[derive(Deserialize)]
@@ -30,7 +24,7 @@ pub(crate) fn refused(
     let problem = serde_json::from_slice::<Problem>(body).ok();
     let code = problem.as_ref().map_or("", |problem| problem.code.as_str());
     let kind = kind(code, status, headers);
-    let detail = problem.map(|problem| clean(&problem.detail, secrets));
+    let detail = problem.map(|problem| one_line(&problem.detail, secrets));
     match detail.filter(|detail| !detail.is_empty()) {
         Some(detail) => ProviderError::new(kind, detail),
         None => ProviderError::new(
@@ -71,29 +65,4 @@ fn kind(code: &str, status: StatusCode, headers: &HeaderMap) -> ProviderErrorKin
         }
         _ => ProviderErrorKind::Unavailable,
     }
-}
-
-/// In seconds; a date is not understood.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_DELAY))
-}
-
-/// A plugin's own words on one short line, without what we told it in confidence.
-fn clean(detail: &str, secrets: &[&str]) -> String {
-    let mut detail = detail.to_owned();
-    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-        detail = detail.replace(secret, "…");
-    }
-    let line = detail.chars().map(|c| if c.is_control() { ' ' } else { c });
-    line.take(LONGEST_DETAIL)
-        .collect::<String>()
-        .trim()
-        .to_owned()
 }

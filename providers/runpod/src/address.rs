@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use thermocline_provider::cloud::SECRET_HEADER;
 use thermocline_provider::{Address, ProviderError};
 use url::Url;
 
@@ -13,8 +14,6 @@ const KEY: &str = "{key}";
 pub(crate) const ENDPOINT: &str = "x-thermocline-runpod-endpoint";
 /// The header that holds the translator's token.
 pub(crate) const TOKEN: &str = "x-thermocline-runpod-token";
-/// The header in which an image may expect its secret.
-const SECRET: &str = "x-thermocline-backend-secret";
 
 /// The address of a pod's proxy, which is public: an image that wants to know
 /// its callers checks the secret.
@@ -27,7 +26,7 @@ pub(crate) fn of_pod(
     let url = template
         .replace("{id}", id)
         .replace("{port}", &port.to_string());
-    let secret = (!secret.is_empty()).then(|| (SECRET.to_owned(), secret.to_owned()));
+    let secret = (!secret.is_empty()).then(|| (SECRET_HEADER.to_owned(), secret.to_owned()));
     Ok(Address {
         url: usable(&url)?,
         headers: secret.into_iter().collect(),
@@ -115,7 +114,7 @@ mod tests {
         let template = "https://{id}-{port}.proxy.runpod.net";
         let address = of_pod(template, "7h9k", 8000, "s3cret").unwrap();
         assert_eq!(address.url, "https://7h9k-8000.proxy.runpod.net");
-        assert_eq!(address.headers[SECRET], "s3cret");
+        assert_eq!(address.headers[SECRET_HEADER], "s3cret");
         assert_eq!(
             of_pod("http://0x7f{id}:{port}", "010203", 80, "")
                 .unwrap()

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::HeaderMap;
 use reqwest::{Method, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thermocline_policy::Moment;
+use thermocline_provider::cloud::retry_after;
 use thermocline_provider::{ProviderError, ProviderErrorKind};
 
 use crate::account::Account;
@@ -19,8 +20,6 @@ const CALL_LIMIT: Duration = Duration::from_secs(15);
 const CREATE_LIMIT: Duration = Duration::from_secs(50);
 /// The longest body that is read, bytes.
 const LONGEST_BODY: usize = 8 << 20;
-/// The longest `Retry-After` that is believed.
-const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
 
 /// Why a call did not do what it should.
 pub(crate) struct Failed {
@@ -116,7 +115,7 @@ impl Account {
         let response = request.send().await.map_err(|error| unanswered(&error))?;
         let (now, status) = (self.clock.now(), response.status());
         self.learn(response.headers(), now);
-        let wait = delay(response.headers()).or_else(|| self.limits().longest_exhausted(now));
+        let wait = retry_after(response.headers()).or_else(|| self.limits().longest_exhausted(now));
         let body = whole(response).await?;
         match status.is_success() {
             true => Ok(body),
@@ -216,16 +215,4 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, Refused> {
         body.extend_from_slice(&chunk);
     }
     Ok(body)
-}
-
-/// `Retry-After` in seconds; a date is not understood.
-fn delay(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_DELAY))
 }

@@ -1,11 +1,11 @@
 //! The bodies of creates.
 
 use serde_json::{Value, json};
+use thermocline_provider::cloud::{Marks, name};
 use thermocline_provider::{InstanceRequest, ProviderError};
 
 use crate::choice::Pools;
 use crate::error::invalid;
-use crate::marks;
 use crate::settings::{EndpointType, Settings};
 
 /// The hardware of one try.
@@ -103,9 +103,9 @@ fn container(
     settings: &Settings,
 ) -> Result<Value, ProviderError> {
     let mut body = json!({
-        "name": marks::name(&request.owner, key),
+        "name": name(&request.owner, key),
         "image": request.image,
-        "env": marks::environment(key, request)?,
+        "env": Marks::new(key, request)?.environment(request),
         "ports": [format!("{}/http", request.port)],
         "disk": settings.disk_gb,
     });

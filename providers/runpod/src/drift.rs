@@ -8,10 +8,10 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_policy::Moment;
+use thermocline_provider::cloud::Marks;
 
 use crate::account::Account;
 use crate::id::usable;
-use crate::marks::Marks;
 use crate::said::Thing;
 
 /// Between two repairs of one endpoint.

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use thermocline_provider::cloud::one_line;
 use thermocline_provider::{ProviderError, ProviderErrorKind as Kind};
-
-/// How much of RunPod's own words is kept, characters.
-const LONGEST_DETAIL: usize = 300;
 
 #[derive(Deserialize)]
 struct Problem {
@@ -28,7 +26,7 @@ pub(crate) fn refused(
         true => it.detail,
         false => format!("{} {}", it.detail, it.errors.join("; ")),
     });
-    let detail = clean(&words, key);
+    let detail = one_line(&words, &[key]);
     let kind = kind(status, &detail, retry_after);
     match detail.is_empty() {
         true => ProviderError::new(kind, format!("RunPod answered with status {status}")),
@@ -57,16 +55,6 @@ fn out_of_stock(detail: &str) -> bool {
     ]
     .iter()
     .any(|words| detail.contains(words))
-}
-
-/// RunPod's own words on one short line, without the key.
-fn clean(words: &str, key: &str) -> String {
-    let words = words.replace(key, "…");
-    let line = words.chars().map(|c| if c.is_control() { ' ' } else { c });
-    line.take(LONGEST_DETAIL)
-        .collect::<String>()
-        .trim()
-        .to_owned()
 }
 
 /// `unavailable`: it says nothing about what exists.

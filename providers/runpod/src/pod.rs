@@ -1,11 +1,11 @@
 //! Pods as the protocol's instances.
 
+use thermocline_provider::cloud::Marks;
 use thermocline_provider::{ProviderError, ProviderInstance, ProviderState};
 
 use crate::address;
 use crate::error::malformed;
 use crate::id::{Id, usable};
-use crate::marks::Marks;
 use crate::said::Thing;
 
 /// What the protocol says of `pod`.

@@ -1,11 +1,11 @@
 //! The six calls.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use reqwest::Method;
 use thermocline_policy::Tier;
+use thermocline_provider::cloud::{Doubts, Marks, Turns};
 use thermocline_provider::{
     Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
     ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
@@ -15,12 +15,10 @@ use crate::account::Account;
 use crate::catalog::{self, Catalog, Product};
 use crate::choice;
 use crate::create::{self, Hardware};
-use crate::doubt::Doubts;
 use crate::drift::Repairs;
 use crate::error::{invalid, malformed, unavailable};
 use crate::id::{Id, usable};
 use crate::jobs::Translator;
-use crate::marks::Marks;
 use crate::said::Thing;
 use crate::search::Known;
 use crate::settings::Settings;
@@ -38,8 +36,7 @@ pub struct RunpodProvider {
     known: Known,
     repairs: Repairs,
     translator: Translator,
-    /// One create per key at a time.
-    creating: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    turns: Turns,
 }
 
 impl RunpodProvider {
@@ -60,7 +57,7 @@ impl RunpodProvider {
             known: Known::default(),
             repairs: Repairs::default(),
             translator,
-            creating: Mutex::default(),
+            turns: Turns::default(),
         })
     }
 
@@ -207,15 +204,6 @@ impl RunpodProvider {
         let ours = marks.filter(|seen| self.known.marks(id).is_none_or(|known| known == *seen));
         Ok(ours.map(|marks| (thing, marks)))
     }
-
-    fn turn(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut creating = self
-            .creating
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        creating.retain(|_, turn| Arc::strong_count(turn) > 1);
-        creating.entry(key.to_owned()).or_default().clone()
-    }
 }
 
 #[async_trait]
@@ -253,8 +241,7 @@ impl Provider for RunpodProvider {
         if Product::of(request.tier).is_none() {
             return Err(invalid("RunPod has pods and serverless endpoints"));
         }
-        let turn = self.turn(key);
-        let _one = turn.lock().await;
+        let _one = self.turns.take(key).await;
         if let Some(found) = self.search(request.tier, &request.owner, key).await? {
             self.doubts.settle(key);
             return Ok(found);

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use thermocline_provider::ProviderError;
+use thermocline_provider::cloud::{Marks, key_in};
 
 use crate::account::Account;
 use crate::error::unavailable;
 use crate::id::Id;
-use crate::marks::{Marks, key_in};
 use crate::said::{Page, Thing};
 
 /// Pages after which a list is taken for endless.

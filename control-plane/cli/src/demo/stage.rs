@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use thermocline_clock::Clock;
 use thermocline_docker::{DockerProvider, Limits};
-use thermocline_server::{Config, Redaction};
+use thermocline_server::Redaction;
 
 use super::cast::{CLOUD, LOCAL_IMAGE, Pace, Role, cast};
 use super::own_backend::OwnBackend;
@@ -17,7 +17,7 @@ use crate::args::Demo;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::note;
-use crate::serve::{Planes, sim_state_file, start, state_folder};
+use crate::serve::{Configuration, Planes, sim_state_file, start, state_folder};
 
 /// How long deployments may take to be deleted.
 const DELETION_LIMIT: Duration = Duration::from_secs(20);
@@ -63,7 +63,7 @@ impl Stage {
     async fn begin(args: &Demo, folder: Arc<TempDir>) -> Result<Self, Failure> {
         let own = OwnBackend::start().await?;
         let config = config(args, &folder)?;
-        let docker = config.docker.clone();
+        let docker = config.server.docker.clone();
         let mut planes = start(config, Some(state_folder), Redaction::default()).await?;
         let given = std::env::var("THERMOCLINE_ADMIN_TOKEN");
         let token = planes.fresh_token.take().or(given.ok()).unwrap_or_default();
@@ -172,7 +172,7 @@ fn address(admin: SocketAddr) -> Result<Url, Failure> {
     Url::parse(&format!("http://{admin}")).map_err(|error| Failure::fault(error.to_string()))
 }
 
-fn config(args: &Demo, folder: &TempDir) -> Result<Config, Failure> {
+fn config(args: &Demo, folder: &TempDir) -> Result<Configuration, Failure> {
     let store = folder.path().join("demo.db");
     let document = json!({
         "request": { "listen": args.request_listen.to_string() },
@@ -181,7 +181,7 @@ fn config(args: &Demo, folder: &TempDir) -> Result<Config, Failure> {
         "local": { "docker": docker() },
         "providers": { CLOUD: cloud(Pace(args.speed)) },
     });
-    Config::read(&document).map_err(|errors| Failure::fault(errors.to_string()))
+    Configuration::read(&document).map_err(|errors| Failure::fault(errors.to_string()))
 }
 
 fn cloud(pace: Pace) -> Value {

@@ -1,5 +1,7 @@
 //! The providers that the configuration names, as adapters.
 
+mod config;
+mod key;
 mod plugin;
 mod runpod;
 mod sim;
@@ -11,12 +13,19 @@ use futures_util::stream::BoxStream;
 use thermocline_clock::Clock;
 use thermocline_docker::{DockerProvider, Limits};
 use thermocline_provider::Provider;
-use thermocline_server::{Config, ProviderConfig};
+use thermocline_server::Config;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 
+pub(crate) use config::{DOCKER, Providers, read};
 pub(crate) use sim::sim_state_file;
+
+use config::ProviderConfig;
+
+/// The kinds that exist by themselves, each under its own name, when this
+/// variable holds a key.
+pub(super) const IMPLIED: [(&str, &str); 1] = [("runpod", runpod::KEY)];
 
 /// A provider by name and kind.
 pub(super) type Named = (String, &'static str, Arc<dyn Provider>);
@@ -33,17 +42,17 @@ pub(super) fn docker(config: &Config, clock: &Clock) -> Result<DockerProvider, F
 /// Every configured provider. A simulated cloud's process is found again, or
 /// started; a plugin's process is started and not waited for.
 pub(super) async fn configured(
-    config: &Config,
+    providers: &Providers,
     folder: &Path,
     clock: &Clock,
     drain: &CancellationToken,
 ) -> Result<(Vec<Named>, Hints), Failure> {
     let (mut named, mut hints) = (Vec::new(), Hints::new());
     let mut accounts = runpod::Accounts::default();
-    for (name, provider) in &config.providers {
+    for (name, provider) in providers {
         let (kind, adapter, hint): (_, Arc<dyn Provider>, _) = match provider {
-            ProviderConfig::Sim(config) => {
-                let (sim, hint) = sim::supervised(name, config, folder, clock, drain).await?;
+            ProviderConfig::Sim(settings) => {
+                let (sim, hint) = sim::supervised(name, settings, folder, clock, drain).await?;
                 ("sim", Arc::new(sim), Some(hint))
             }
             ProviderConfig::Plugin(config) => {

@@ -17,15 +17,13 @@ pub(super) struct Document {
     from_environment: HashMap<String, String>,
 }
 
-/// A provider that exists by itself when this variable is set.
-const IMPLIED: (&str, &str) = ("runpod", "RUNPOD_API_KEY");
-
 impl Document {
-    /// With the provider that a key in the environment implies.
-    pub(super) fn with_implied_providers(mut self) -> Self {
-        let (name, variable) = IMPLIED;
-        if std::env::var(variable).is_ok_and(|key| !key.is_empty()) {
-            imply(&mut self.value, name);
+    /// With the providers that keys in the environment imply: names and variables.
+    pub(super) fn with_implied_providers(mut self, implied: &[(&str, &str)]) -> Self {
+        for (name, variable) in implied {
+            if std::env::var(variable).is_ok_and(|key| !key.is_empty()) {
+                imply(&mut self.value, name);
+            }
         }
         self
     }

@@ -21,8 +21,9 @@ use thermocline_store::Store;
 use thermocline_table::Table;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use super::{adapters, secrets};
+use super::{Configuration, adapters, secrets};
 use crate::failure::Failure;
 use crate::upkeep::store_failure;
 
@@ -57,10 +58,14 @@ impl Planes {
 /// # Errors
 /// What keeps it from starting; nothing is left running then but simulated clouds.
 pub(crate) async fn start(
-    config: Config,
+    configuration: Configuration,
     folder: Option<fn(&Config) -> PathBuf>,
     redaction: Redaction,
 ) -> Result<Planes, Failure> {
+    let Configuration {
+        server: config,
+        providers,
+    } = configuration;
     let clock = Clock::system();
     let request_listener = bind("request", config.request_listen)?;
     let admin_listener = bind("admin", config.admin_listen)?;
@@ -80,8 +85,15 @@ pub(crate) async fn start(
     let lifecycle = Lifecycle::default();
     let table = Arc::new(Table::default());
     let folder = folder.map(|folder| folder(&config)).unwrap_or_default();
-    let control =
-        control_plane(&config, store, secrets, &table, &clock, &lifecycle, &folder).await?;
+    let providers = adapters::configured(&providers, &folder, &clock, &lifecycle.drain).await?;
+    let parts = Foundation {
+        store,
+        secrets,
+        table: table.clone(),
+        clock: clock.clone(),
+        drain: lifecycle.drain.clone(),
+    };
+    let control = control_plane(&config, parts, providers).await?;
     let gateway = Gateway::new(
         table,
         control.handle(),
@@ -126,37 +138,41 @@ fn bind(plane: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-async fn control_plane(
-    config: &Config,
+/// What the control plane stands on.
+struct Foundation {
     store: Store,
     secrets: Secrets,
-    table: &Arc<Table>,
-    clock: &Clock,
-    lifecycle: &Lifecycle,
-    folder: &std::path::Path,
+    table: Arc<Table>,
+    clock: Clock,
+    drain: CancellationToken,
+}
+
+async fn control_plane(
+    config: &Config,
+    on: Foundation,
+    (mut providers, mut hints): (Vec<adapters::Named>, adapters::Hints),
 ) -> Result<Arc<ControlPlane>, Failure> {
-    let owner = store
+    let owner = on
+        .store
         .owner()
         .await
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
-    let docker = adapters::docker(config, clock)?;
-    let (mut providers, mut hints) =
-        adapters::configured(config, folder, clock, &lifecycle.drain).await?;
-    hints.push(("docker".to_owned(), docker.watch(&owner).boxed()));
+    let docker = adapters::docker(config, &on.clock)?;
+    hints.push((adapters::DOCKER.to_owned(), docker.watch(&owner).boxed()));
     let docker: Arc<dyn Provider> = Arc::new(docker);
-    providers.push(("docker".to_owned(), "docker", docker));
+    providers.push((adapters::DOCKER.to_owned(), "docker", docker));
     let parts = Parts {
-        store,
-        table: table.clone(),
-        clock: clock.clone(),
+        store: on.store,
+        table: on.table,
+        clock: on.clock,
         defaults: config.defaults.clone(),
         base_domain: config.base_domain.clone(),
         vram: config.vram.unwrap_or(0),
-        secrets,
+        secrets: on.secrets,
         providers,
         hints,
         probe: Arc::new(HttpProbe::new()),
-        drain: lifecycle.drain.clone(),
+        drain: on.drain,
     };
     ControlPlane::start(parts)
         .await

@@ -6,12 +6,51 @@ use futures_util::stream::BoxStream;
 use thermocline_clock::Clock;
 use thermocline_plugin::{CommandLine, PluginProvider, Supervised};
 use thermocline_provider::Provider;
-use thermocline_server::PluginConfig;
+use thermocline_wire::reader::Object;
 use tokio_util::sync::CancellationToken;
 
+use super::key::url;
 use crate::failure::Failure;
 
 type Adapter = (Arc<dyn Provider>, Option<BoxStream<'static, ()>>);
+
+/// Keys of `kind = "plugin"`: where the adapter is, or how it is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PluginConfig {
+    /// It runs already.
+    Url {
+        /// Where it listens.
+        url: String,
+        /// The environment variable that holds its token.
+        token_env: Option<String>,
+    },
+    /// It is started by us.
+    Command(Vec<String>),
+}
+
+impl PluginConfig {
+    pub(super) fn read(section: &Object<'_>) -> Option<Self> {
+        let url = section.read("url", |value| url(value, &[]));
+        let command = section.texts("command");
+        let token_env = section.text("token_env");
+        match (section.value("url"), section.value("command")) {
+            (None, None) => section.wrong("url", "is required, or command"),
+            (Some(_), Some(_)) => section.wrong("command", "excludes url"),
+            (None, Some(_)) if token_env.is_some() => {
+                let why = "is for url: a started plugin is given its token";
+                section.wrong("token_env", why);
+            }
+            _ => {}
+        }
+        if command.as_ref().is_some_and(Vec::is_empty) {
+            section.wrong("command", "must name a program");
+        }
+        match command {
+            Some(command) => Some(PluginConfig::Command(command)),
+            None => url.map(|url| PluginConfig::Url { url, token_env }),
+        }
+    }
+}
 
 /// The plugin `name`, by its URL or by the command that starts it.
 pub(super) fn adapter(

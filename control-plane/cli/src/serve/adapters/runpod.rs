@@ -1,14 +1,82 @@
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thermocline_clock::Clock;
 use thermocline_runpod::{Account, Cloud, EndpointType, RunpodProvider, Settings};
-use thermocline_server::{KeySource, RunpodConfig};
+use thermocline_wire::reader::{Object, text};
 
+use super::key::{KeySource, url};
 use crate::failure::Failure;
 
+/// The variable that holds the key when nothing else is said.
+pub(super) const KEY: &str = "RUNPOD_API_KEY";
 /// The control API, unless the configuration says otherwise.
 const API: &str = "https://api.runpod.io";
+/// RunPod takes no shorter limit of a job.
+const SHORTEST_JOB: Duration = Duration::from_secs(5);
+
+/// Keys of `kind = "runpod"`.
+#[derive(Debug, Clone)]
+pub(crate) struct RunpodConfig {
+    key: KeySource,
+    api_url: String,
+    settings: Settings,
+}
+
+impl RunpodConfig {
+    pub(super) fn read(section: &Object<'_>) -> Self {
+        RunpodConfig {
+            key: KeySource::read(section, KEY),
+            api_url: section
+                .read("api_url", |value| url(value, &[]))
+                .unwrap_or_else(|| API.to_owned()),
+            settings: settings(section),
+        }
+    }
+}
+
+fn settings(section: &Object<'_>) -> Settings {
+    let usual = Settings::default();
+    let place = |key, places: &[&str], usual| {
+        let given = section.read(key, |value| url(value, places));
+        given.unwrap_or(usual)
+    };
+    let types = [
+        ("load_balancer", EndpointType::LoadBalancer),
+        ("queue", EndpointType::Queue),
+    ];
+    let clouds = [("secure", Cloud::Secure), ("community", Cloud::Community)];
+    let whole = |key, most, usual| section.whole(key, 1..=most).unwrap_or(usual);
+    let settings = Settings {
+        job_url: place("job_url", &[], usual.job_url),
+        pod_url: place("pod_url", &["{id}", "{port}"], usual.pod_url),
+        endpoint_url: place("endpoint_url", &["{id}"], usual.endpoint_url),
+        endpoint_type: section
+            .choice("endpoint_type", &types)
+            .unwrap_or(usual.endpoint_type),
+        cloud: section.choice("cloud", &clouds).unwrap_or(usual.cloud),
+        data_centers: section.texts("data_centers").unwrap_or_default(),
+        disk_gb: whole("disk_gb", 100_000, usual.disk_gb),
+        requests_per_worker: whole("requests_per_worker", 10_000, usual.requests_per_worker),
+        job_timeout: section.duration("job_timeout").unwrap_or(usual.job_timeout),
+        job_listen: section
+            .read("job_listen", loopback)
+            .unwrap_or(usual.job_listen),
+    };
+    if settings.job_timeout < SHORTEST_JOB {
+        section.wrong("job_timeout", "must be 5s or more");
+    }
+    settings
+}
+
+fn loopback(value: &serde_json::Value) -> Result<SocketAddr, String> {
+    let address: Option<SocketAddr> = text(value)?.parse().ok();
+    address
+        .filter(|address| address.ip().is_loopback())
+        .ok_or_else(|| "must be a loopback address with a port, as 127.0.0.1:8090".to_owned())
+}
 
 /// One account for each key, however many providers use it: its rate limits are one.
 #[derive(Default)]
@@ -23,8 +91,7 @@ impl Accounts {
         clock: &Clock,
     ) -> Result<RunpodProvider, Failure> {
         let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
-        let key = key(name, &config.key)?;
-        let api = config.api_url.clone().unwrap_or_else(|| API.to_owned());
+        let (key, api) = (config.key.key(name)?, config.api_url.clone());
         let account = match self.0.get(&(key.clone(), api.clone())) {
             Some(account) => account.clone(),
             None => {
@@ -35,50 +102,8 @@ impl Accounts {
                     .clone()
             }
         };
-        RunpodProvider::connect(account, settings(config))
+        RunpodProvider::connect(account, config.settings.clone())
             .await
             .map_err(mistake)
-    }
-}
-
-fn key(name: &str, source: &KeySource) -> Result<String, Failure> {
-    let (field, found) = match source {
-        KeySource::Env(variable) => ("api_key_env", std::env::var(variable).ok()),
-        KeySource::File(file) => ("api_key_file", std::fs::read_to_string(file).ok()),
-    };
-    let key = found
-        .map(|key| key.trim().to_owned())
-        .filter(|key| !key.is_empty());
-    key.ok_or_else(|| {
-        let what = match source {
-            KeySource::Env(variable) => format!("{variable} is not set"),
-            KeySource::File(_) => "the file cannot be read, or is empty".to_owned(),
-        };
-        Failure::mistake(format!("providers.{name}.{field}: {what}"))
-    })
-}
-
-fn settings(config: &RunpodConfig) -> Settings {
-    let usual = Settings::default();
-    let or = |given: &Option<String>, usual: String| given.clone().unwrap_or(usual);
-    Settings {
-        job_url: or(&config.job_url, usual.job_url),
-        pod_url: or(&config.pod_url, usual.pod_url),
-        endpoint_url: or(&config.endpoint_url, usual.endpoint_url),
-        endpoint_type: match config.queue {
-            true => EndpointType::Queue,
-            false => EndpointType::LoadBalancer,
-        },
-        cloud: match config.community {
-            true => Cloud::Community,
-            false => Cloud::Secure,
-        },
-        data_centers: config.data_centers.clone(),
-        disk_gb: config.disk_gb.unwrap_or(usual.disk_gb),
-        requests_per_worker: config
-            .requests_per_worker
-            .unwrap_or(usual.requests_per_worker),
-        job_timeout: config.job_timeout.unwrap_or(usual.job_timeout),
-        job_listen: config.job_listen.unwrap_or(usual.job_listen),
     }
 }

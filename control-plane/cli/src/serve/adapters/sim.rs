@@ -6,8 +6,8 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use thermocline_clock::Clock;
 use thermocline_plugin::{Launch, Launched, Supervised};
-use thermocline_server::SimConfig;
 use thermocline_sim::Settings;
+use thermocline_wire::reader::Object;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub(crate) fn sim_state_file(folder: &Path, name: &str) -> PathBuf {
 /// whenever it ends.
 pub(super) async fn supervised(
     name: &str,
-    config: &SimConfig,
+    settings: &Settings,
     folder: &Path,
     clock: &Clock,
     drain: &CancellationToken,
@@ -30,7 +30,7 @@ pub(super) async fn supervised(
     let process = SimProcess {
         program: std::env::current_exe().map_err(fault)?,
         file: sim_state_file(folder, name),
-        settings: settings(config),
+        settings: *settings,
         clock: clock.clone(),
     };
     let running = process.launch().await.map_err(fault)?;
@@ -39,14 +39,21 @@ pub(super) async fn supervised(
     Ok((sim, starts))
 }
 
-fn settings(config: &SimConfig) -> Settings {
+/// Keys of `kind = "sim"`.
+pub(super) fn read(section: &Object<'_>) -> Settings {
+    let usual = Settings::default();
+    let time = |key, usual| section.duration(key).unwrap_or(usual);
     Settings {
-        pod_boot: config.pod_boot,
-        cold_start: config.cold_start,
-        service_time: config.service_time,
-        usd_per_hour: config.usd_per_hour,
-        usd_per_second: config.usd_per_second,
-        capacity: config.capacity,
+        pod_boot: time("pod_boot", usual.pod_boot),
+        cold_start: time("cold_start", usual.cold_start),
+        service_time: time("service_time", usual.service_time),
+        usd_per_hour: section.number("usd_per_hour").unwrap_or(usual.usd_per_hour),
+        usd_per_second: section
+            .number("usd_per_second")
+            .unwrap_or(usual.usd_per_second),
+        capacity: section
+            .whole("capacity", 0..=100_000)
+            .unwrap_or(usual.capacity),
     }
 }
 

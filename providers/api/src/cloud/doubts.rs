@@ -1,5 +1,3 @@
-//! What may exist although nobody has said so.
-
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,14 +6,14 @@ use thermocline_clock::Clock;
 use thermocline_policy::Moment;
 use ulid::Ulid;
 
-/// How long RunPod may take to show what was made.
-pub(crate) const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
+/// How long a cloud may take to show what was made.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
 /// Complete searches without it that prove that nothing was made.
 const LEAST_LOOKS: u32 = 3;
 
-/// Keys whose create may have been obeyed, and ids that are too young to be
-/// missed.
-pub(crate) struct Doubts {
+/// What may exist although nobody has said so: keys whose create may have been
+/// obeyed, and ids that are too young to be missed.
+pub struct Doubts {
     clock: Clock,
     began: Moment,
     /// When this process began, by the wall clock.
@@ -31,7 +29,8 @@ struct Doubt {
 }
 
 impl Doubts {
-    pub(crate) fn new(clock: Clock) -> Self {
+    /// No doubts yet, in a process that begins now.
+    pub fn new(clock: Clock) -> Self {
         Doubts {
             began: clock.now(),
             began_wall: clock.wall(),
@@ -42,14 +41,14 @@ impl Doubts {
     }
 
     /// Notes that a create of `key` may have been obeyed.
-    pub(crate) fn raise(&self, key: &str) {
+    pub fn raise(&self, key: &str) {
         let since = self.clock.now();
         lock(&self.keys).insert(key.to_owned(), Doubt { since, looks: 0 });
     }
 
     /// Whether `key`, which a complete search has just not found, may be
     /// created. A key that is older than this process may have been tried before.
-    pub(crate) fn may_create(&self, key: &str) -> bool {
+    pub fn may_create(&self, key: &str) -> bool {
         let now = self.clock.now();
         let mut keys = lock(&self.keys);
         if !keys.contains_key(key) && self.is_older(key) && !over(self.began, now) {
@@ -71,12 +70,12 @@ impl Doubts {
     }
 
     /// Notes that `key` is settled: its instance is known.
-    pub(crate) fn settle(&self, key: &str) {
+    pub fn settle(&self, key: &str) {
         lock(&self.keys).remove(key);
     }
 
     /// Notes that the instance `id` was made now.
-    pub(crate) fn made(&self, id: &str) {
+    pub fn made(&self, id: &str) {
         let now = self.clock.now();
         let mut young = lock(&self.young);
         young.retain(|_, made| !over(*made, now));
@@ -84,12 +83,12 @@ impl Doubts {
     }
 
     /// Notes that `id` is no longer wanted: its absence means something.
-    pub(crate) fn forget(&self, id: &str) {
+    pub fn forget(&self, id: &str) {
         lock(&self.young).remove(id);
     }
 
     /// Whether the absence of `id` means nothing yet.
-    pub(crate) fn is_young(&self, id: &str) -> bool {
+    pub fn is_young(&self, id: &str) -> bool {
         let now = self.clock.now();
         lock(&self.young)
             .get(id)
@@ -97,7 +96,7 @@ impl Doubts {
     }
 
     /// Every id whose absence means nothing yet.
-    pub(crate) fn young(&self) -> Vec<String> {
+    pub fn young(&self) -> Vec<String> {
         let now = self.clock.now();
         let young = lock(&self.young);
         let still = young.iter().filter(|(_, made)| !over(**made, now));

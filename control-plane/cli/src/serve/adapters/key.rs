@@ -1,0 +1,67 @@
+//! Where an account's key is, and its API.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use thermocline_wire::reader::{Object, text};
+
+use crate::failure::Failure;
+
+/// Where a key is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum KeySource {
+    /// An environment variable.
+    Env(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl KeySource {
+    /// `api_key_env` or `api_key_file`; `variable` when neither is there.
+    pub(super) fn read(section: &Object<'_>, variable: &str) -> Self {
+        let (env, file) = (section.text("api_key_env"), section.text("api_key_file"));
+        if env.is_some() && file.is_some() {
+            section.wrong("api_key_file", "excludes api_key_env");
+        }
+        match file {
+            Some(file) => KeySource::File(file.into()),
+            None => KeySource::Env(env.unwrap_or_else(|| variable.to_owned())),
+        }
+    }
+
+    /// The key, for the provider `name`.
+    ///
+    /// # Errors
+    /// A mistake of the configuration when there is none.
+    pub(super) fn key(&self, name: &str) -> Result<String, Failure> {
+        let (field, found) = match self {
+            KeySource::Env(variable) => ("api_key_env", std::env::var(variable).ok()),
+            KeySource::File(file) => ("api_key_file", std::fs::read_to_string(file).ok()),
+        };
+        let key = found
+            .map(|key| key.trim().to_owned())
+            .filter(|key| !key.is_empty());
+        key.ok_or_else(|| {
+            let what = match self {
+                KeySource::Env(variable) => format!("{variable} is not set"),
+                KeySource::File(_) => "the file cannot be read, or is empty".to_owned(),
+            };
+            Failure::mistake(format!("providers.{name}.{field}: {what}"))
+        })
+    }
+}
+
+/// An http(s) URL that holds every one of `places`.
+pub(super) fn url(value: &Value, places: &[&str]) -> Result<String, String> {
+    let url = text(value)?;
+    if !["http://", "https://"]
+        .iter()
+        .any(|scheme| url.starts_with(scheme))
+    {
+        return Err("must be http:// or https://".to_owned());
+    }
+    match places.iter().find(|place| !url.contains(*place)) {
+        Some(missing) => Err(format!("must hold {missing}")),
+        None => Ok(url),
+    }
+}
