@@ -27,8 +27,8 @@ impl ControlPlane {
         let _one = publishing.unwrap_or_else(|e| e.into_inner());
         self.refresh_dedicated(deployment);
         let instances = deployment.instances();
-        let limit = deployment.with_spec(|spec| spec.concurrency.limit_per_instance());
         let pools = TierMap::from_fn(|tier| {
+            let limit = deployment.with_spec(|spec| spec.limit_per_instance(tier));
             let mut backends: Vec<Arc<Backend>> = match tier {
                 Tier::Dedicated => deployment.dedicated().into_iter().collect(),
                 _ => serving(&instances, tier).collect(),
@@ -48,13 +48,13 @@ impl ControlPlane {
     fn refresh_dedicated(&self, deployment: &Controlled) {
         let wanted = deployment.with_spec(|spec| {
             let tier = spec.tiers.dedicated.as_ref()?;
-            target(&tier.url, tier.host.unwrap_or(HostHeader::Keep), &[])
+            target(&tier.url, tier.host.unwrap_or(HostHeader::Keep), &[], false)
         });
         let there = deployment.dedicated();
         if there.as_ref().map(|backend| &backend.target) == wanted.as_ref() {
             return;
         }
-        let limit = deployment.with_spec(|spec| spec.concurrency.limit_per_instance());
+        let limit = deployment.with_spec(|spec| spec.limit_per_instance(Tier::Dedicated));
         let backend = wanted.map(|t| Arc::new(Backend::new(None, Tier::Dedicated, t, limit)));
         deployment.set_dedicated(backend);
     }
@@ -118,7 +118,7 @@ fn serving(instances: &[Arc<Instance>], tier: Tier) -> impl Iterator<Item = Arc<
 /// The backend of an instance at `address`.
 pub(crate) fn backend(instance: &Instance, address: &Address, host: HostHeader) -> Option<Backend> {
     let headers: Vec<(&String, &String)> = address.headers.iter().collect();
-    let target = target(&address.url, host, &headers)?;
+    let target = target(&address.url, host, &headers, address.remaining)?;
     Some(Backend::new(
         Some(instance.id.clone()),
         instance.tier,
@@ -127,7 +127,12 @@ pub(crate) fn backend(instance: &Instance, address: &Address, host: HostHeader) 
     ))
 }
 
-fn target(url: &str, host_header: HostHeader, headers: &[(&String, &String)]) -> Option<Target> {
+fn target(
+    url: &str,
+    host_header: HostHeader,
+    headers: &[(&String, &String)],
+    remaining: bool,
+) -> Option<Target> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
     let headers = headers
@@ -143,5 +148,6 @@ fn target(url: &str, host_header: HostHeader, headers: &[(&String, &String)]) ->
         port: url.port_or_known_default()?,
         host_header,
         headers,
+        remaining,
     })
 }

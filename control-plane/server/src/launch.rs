@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use thermocline_policy::{EnvValue, HostHeader, Spec, Tier};
-use thermocline_provider::{InstanceRequest, ProviderError, ProviderErrorKind};
+use thermocline_policy::{EnvValue, HostHeader, Load, Selection, Shape, Spec, Strategy, Tier};
+use thermocline_provider::{FleetRequest, InstanceRequest, ProviderError, ProviderErrorKind};
+use thermocline_wire::fleet::{self, Terms};
 
 use crate::deployment::Controlled;
 use crate::provider::name_for;
@@ -64,7 +65,45 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
             .as_ref()
             .filter(|_| tier == Tier::Local)
             .and_then(|t| t.host_port),
+        fleet: (tier == Tier::Serverless)
+            .then(|| fleet_request(spec))
+            .flatten(),
     }
+}
+
+/// What the shared fleet must know, where it is the one that is asked.
+fn fleet_request(spec: &Spec) -> Option<FleetRequest> {
+    let tier = spec.fleet()?;
+    let pool = &spec.concurrency;
+    let memory = match tier.fleet.shape {
+        Some(Shape::Cpu) => spec.resources.memory,
+        Some(Shape::Gpu) | None => spec.resources.vram,
+    };
+    Some(FleetRequest {
+        start_timeout_ms: u64::try_from(spec.health.start_timeout.as_millis()).unwrap_or(u64::MAX),
+        ready_status: spec.health.ready.status.clone(),
+        terms: Terms {
+            memory_mib: memory.div_ceil(MIB),
+            max_workers: tier.max_workers,
+            pinned: tier.fleet.pinned,
+            shape: match tier.fleet.shape {
+                Some(Shape::Cpu) => fleet::Shape::Cpu,
+                Some(Shape::Gpu) | None => fleet::Shape::Gpu,
+            },
+            preemptible: tier.fleet.preemptible,
+            idle_timeout_s: tier.idle_timeout.as_secs(),
+            max_concurrency: pool.max_concurrency.unwrap_or(0),
+            members: pool.workers.max(1),
+            exclusive: pool.strategy == Strategy::Exclusive,
+            per_worker: pool.load == Load::PerWorker,
+            least_loaded: pool.selection == Selection::LeastLoaded,
+            restart_on_error: pool.restart_on_error,
+            max_attempts: tier
+                .fleet
+                .max_attempts
+                .unwrap_or(Terms::default().max_attempts),
+        },
+    })
 }
 
 /// The GPUs that `tier` may have, best first; any when empty.

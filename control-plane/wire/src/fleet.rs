@@ -204,6 +204,9 @@ pub struct Model {
     /// The path that says whether it is ready.
     #[serde(default)]
     pub ready_path: String,
+    /// Statuses that mean ready; empty = any below 500.
+    #[serde(default)]
+    pub ready_status: Vec<u16>,
     /// Milliseconds that a load may take.
     pub start_timeout_ms: u64,
     /// GPUs.

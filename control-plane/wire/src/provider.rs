@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thermocline_policy::Tier;
 
+use crate::fleet::Terms;
+
 /// The protocol's version.
 pub const PROTOCOL: u32 = 1;
 
@@ -107,6 +109,21 @@ pub struct InstanceRequest {
     /// The port on this machine that a local container is published at; any when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_port: Option<u16>,
+    /// What the shared fleet alone needs; for every other provider absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetRequest>,
+}
+
+/// What the shared fleet must know of a deployment beside what every provider is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetRequest {
+    /// Milliseconds that a load may take.
+    pub start_timeout_ms: u64,
+    /// Statuses that mean ready; empty = any below 500.
+    #[serde(default)]
+    pub ready_status: Vec<u16>,
+    /// The terms on which it is run.
+    pub terms: Terms,
 }
 
 /// What a provider says of an instance.
@@ -137,6 +154,10 @@ pub struct Address {
     /// its own unless the specification says otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_host: bool,
+    /// Whether every request to it is to carry `x-thermocline-remaining-ms`:
+    /// the milliseconds that are left of the client's deadline.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remaining: bool,
 }
 
 /// One instance as its provider sees it.

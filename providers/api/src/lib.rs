@@ -7,11 +7,13 @@
 pub mod cloud;
 pub mod conformance;
 mod error;
+pub mod fleet;
 
 use async_trait::async_trait;
 use thermocline_policy::Tier;
 pub use thermocline_wire::provider::{
-    Address, Capabilities, InstancePage, InstanceRequest, Offer, ProviderInstance, ProviderState,
+    Address, Capabilities, FleetRequest, InstancePage, InstanceRequest, Offer, ProviderInstance,
+    ProviderState,
 };
 
 pub use error::{ProviderError, ProviderErrorKind};

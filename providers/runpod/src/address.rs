@@ -31,6 +31,7 @@ pub(crate) fn of_pod(
         url: usable(&url)?,
         headers: secret.into_iter().collect(),
         own_host: true,
+        remaining: false,
     })
 }
 
@@ -42,6 +43,7 @@ pub(crate) fn of_balancer(template: &str, id: &str) -> Result<Address, ProviderE
         url,
         headers: BTreeMap::from([key]),
         own_host: true,
+        remaining: false,
     })
 }
 
@@ -53,6 +55,7 @@ pub(crate) fn of_queue(translator: &str, id: &str) -> Address {
         url: translator.to_owned(),
         headers: headers.into(),
         own_host: false,
+        remaining: false,
     }
 }
 

@@ -125,7 +125,7 @@ impl Gateway {
         let head = request_head(
             call.parts,
             &permit.backend().target,
-            &self.context(call, framing),
+            &self.context(call, framing, sent),
         );
         let reused = connection.reused;
         let upload = Upload::new(head, body, framing, call.most_body);
@@ -148,7 +148,7 @@ impl Gateway {
         }
     }
 
-    fn context<'c>(&self, call: &'c Call<'_>, framing: Framing) -> HeadContext<'c> {
+    fn context<'c>(&self, call: &'c Call<'_>, framing: Framing, sent: Moment) -> HeadContext<'c> {
         HeadContext {
             checked: call.checked,
             client: call.client,
@@ -157,6 +157,7 @@ impl Gateway {
             request_id: call.id.as_bytes(),
             prefix: call.prefix,
             framing,
+            remaining: sent.until(call.patience.whole),
         }
     }
 

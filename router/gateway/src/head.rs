@@ -1,5 +1,7 @@
 //! The request's head as the backend reads it.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::HeaderName;
 use http::header::UPGRADE;
@@ -23,6 +25,8 @@ pub(crate) struct HeadContext<'c> {
     /// Length of the path prefix that the backend does not see.
     pub(crate) prefix: Option<usize>,
     pub(crate) framing: Framing,
+    /// What is left of its deadline.
+    pub(crate) remaining: Duration,
 }
 
 /// Writes the head for `target`.
@@ -42,6 +46,11 @@ pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext
     line(&mut out, "x-request-id", context.request_id);
     for (name, value) in &target.headers {
         line(&mut out, name.as_str(), value.as_bytes());
+    }
+    if target.remaining {
+        let left = u64::try_from(context.remaining.as_millis()).unwrap_or(u64::MAX);
+        let mut digits = itoa::Buffer::new();
+        line(&mut out, names::X_REMAINING, digits.format(left).as_bytes());
     }
     out.extend_from_slice(b"\r\n");
     Bytes::from(out)

@@ -40,10 +40,10 @@ pub use regret::{Regret, SlotCost};
 pub use scale::{Desired, TierLoad, scale};
 pub use shadow::Shadow;
 pub use spec::{
-    Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, Forced, Health,
-    HostHeader, Limits, Live, Load, LocalTier, Objective, PodTier, PolicyMode, PolicySpec,
-    Protocol, Ready, Resources, Routes, Selection, ServerlessTier, Settings, Spec, Strategy, Tiers,
-    is_dns_label,
+    Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, FLEET,
+    FleetOptions, Forced, Health, HostHeader, Limits, Live, Load, LocalTier, Objective, PodTier,
+    PolicyMode, PolicySpec, Protocol, Ready, Resources, Routes, Selection, ServerlessTier,
+    Settings, Shape, Spec, Strategy, Tiers, is_dns_label,
 };
 pub use steering::{Margins, SLOT, Steering};
 pub use tier::{Tier, TierMap, TierSet};

@@ -11,7 +11,10 @@ use crate::Tier;
 
 pub use check::is_dns_label;
 pub use settings::{Defaults, Settings};
-pub use tiers::{DedicatedTier, HostHeader, LocalTier, PodTier, ServerlessTier, Tiers};
+pub use tiers::{
+    DedicatedTier, FLEET, FleetOptions, HostHeader, LocalTier, PodTier, ServerlessTier, Shape,
+    Tiers,
+};
 
 /// What a user asked to serve. Fields that are `None` inherit the server's.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,45 +82,6 @@ impl Spec {
             routes: Routes::default(),
             activity: Activity::default(),
             forced: None,
-        }
-    }
-
-    /// The most instances that `tier` may have; `None` for a tier it lacks or
-    /// that is not ours to start.
-    pub fn max_instances(&self, tier: Tier) -> Option<u32> {
-        match tier {
-            Tier::Dedicated => None,
-            Tier::Local => self.tiers.local.as_ref().map(|t| t.max_instances),
-            Tier::Serverless => self.tiers.serverless.as_ref().map(|_| 1),
-            Tier::Pod => self.tiers.pod.as_ref().map(|t| t.max_instances),
-        }
-    }
-
-    /// How long `tier` stays without work.
-    pub fn idle_timeout(&self, tier: Tier) -> Option<Duration> {
-        match tier {
-            Tier::Dedicated => None,
-            Tier::Local => self.tiers.local.as_ref().map(|t| t.idle_timeout),
-            Tier::Serverless => self.tiers.serverless.as_ref().map(|t| t.idle_timeout),
-            Tier::Pod => self.tiers.pod.as_ref().map(|t| t.idle_timeout),
-        }
-    }
-
-    /// The instances that `tier` never goes below.
-    pub fn min_instances(&self, tier: Tier) -> u32 {
-        match (tier, &self.tiers.pod) {
-            (Tier::Pod, Some(pod)) => pod.min_instances,
-            _ => 0,
-        }
-    }
-
-    /// Which Host header `tier`'s backend sees; `None` = as its provider's edge needs it.
-    pub fn host_header(&self, tier: Tier) -> Option<HostHeader> {
-        match tier {
-            Tier::Dedicated => self.tiers.dedicated.as_ref()?.host,
-            Tier::Local => self.tiers.local.as_ref()?.host,
-            Tier::Serverless => self.tiers.serverless.as_ref()?.host,
-            Tier::Pod => self.tiers.pod.as_ref()?.host,
         }
     }
 }
@@ -303,6 +267,8 @@ pub struct Concurrency {
     pub max_concurrency: Option<u32>,
     /// The most requests that wait for a place.
     pub queue: u32,
+    /// Whether a member that errs is started anew; for the shared fleet alone.
+    pub restart_on_error: bool,
 }
 
 impl Default for Concurrency {
@@ -314,6 +280,7 @@ impl Default for Concurrency {
             selection: Selection::RoundRobin,
             max_concurrency: None,
             queue: 32,
+            restart_on_error: false,
         }
     }
 }

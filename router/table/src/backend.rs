@@ -30,6 +30,8 @@ pub struct Target {
     pub host_header: HostHeader,
     /// Headers that every request to it carries.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether it is told how many milliseconds are left of each request's deadline.
+    pub remaining: bool,
 }
 
 impl Target {
@@ -190,6 +192,7 @@ mod tests {
             port: 80,
             host_header: HostHeader::Keep,
             headers: Vec::new(),
+            remaining: false,
         };
         Backend::new(None, Tier::Pod, target, None)
     }

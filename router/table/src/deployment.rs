@@ -117,7 +117,7 @@ impl Deployment {
         let window = config.settings.thresholds.window;
         Deployment {
             name: config.spec.name.as_str().into(),
-            gate: Gate::new(config.spec.concurrency.limit()),
+            gate: Gate::new(config.spec.limit()),
             watched: ArcSwap::from_pointee(Watched {
                 window: Window::new(window, now),
                 since: now,
@@ -147,7 +147,7 @@ impl Deployment {
                 since: now,
             }));
         }
-        self.gate.set_limit(config.spec.concurrency.limit());
+        self.gate.set_limit(config.spec.limit());
         self.config.store(Arc::new(config));
     }
 
@@ -331,7 +331,7 @@ mod tests {
     use std::time::SystemTime;
 
     use thermocline_clock::ManualClock;
-    use thermocline_policy::{Defaults, PodTier, ServerlessTier};
+    use thermocline_policy::{Defaults, FleetOptions, PodTier, ServerlessTier};
 
     use super::*;
 
@@ -345,6 +345,7 @@ mod tests {
             idle_timeout: Duration::from_secs(30),
             queue_delay: Duration::from_secs(4),
             host,
+            fleet: FleetOptions::default(),
         });
         spec.tiers.pod = Some(PodTier {
             provider,

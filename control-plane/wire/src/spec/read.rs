@@ -200,6 +200,7 @@ fn concurrency(object: Object<'_>) -> Concurrency {
         queue: object
             .whole("queue", 0..=1_000_000)
             .unwrap_or(defaults.queue),
+        restart_on_error: object.flag("restart_on_error").unwrap_or(false),
     };
     object.finish();
     concurrency

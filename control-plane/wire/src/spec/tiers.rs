@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use thermocline_policy::{DedicatedTier, HostHeader, LocalTier, PodTier, ServerlessTier, Tiers};
+use thermocline_policy::{
+    DedicatedTier, FleetOptions, HostHeader, LocalTier, PodTier, ServerlessTier, Shape, Tiers,
+};
 use url::{Host, Url};
 
 use super::read::port;
@@ -88,9 +90,19 @@ fn serverless(object: Object<'_>) -> ServerlessTier {
             .duration("queue_delay")
             .unwrap_or(Duration::from_secs(4)),
         host: host_header(&object),
+        fleet: fleet(&object),
     };
     object.finish();
     tier
+}
+
+fn fleet(object: &Object<'_>) -> FleetOptions {
+    FleetOptions {
+        pinned: object.flag("pinned").unwrap_or(false),
+        preemptible: object.flag("preemptible").unwrap_or(false),
+        shape: object.choice("shape", &[("gpu", Shape::Gpu), ("cpu", Shape::Cpu)]),
+        max_attempts: object.whole("max_attempts", 1..=20),
+    }
 }
 
 fn pod(object: Object<'_>) -> PodTier {

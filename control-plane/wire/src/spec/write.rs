@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 use thermocline_policy::{
-    Concurrency, EnvValue, Forced, Health, HostHeader, Load, PolicyMode, Protocol, Selection, Spec,
-    Strategy, Tiers, format_duration, format_size,
+    Concurrency, EnvValue, Forced, Health, HostHeader, Load, PolicyMode, Protocol, Selection,
+    Shape, Spec, Strategy, Tiers, format_duration, format_size,
 };
 
 use crate::time::rfc3339;
@@ -152,6 +152,10 @@ fn tiers(tiers: &Tiers) -> Value {
             "idle_timeout": format_duration(t.idle_timeout),
             "queue_delay": format_duration(t.queue_delay),
             "host": t.host.map(host_header),
+            "pinned": t.fleet.pinned.then_some(true),
+            "preemptible": t.fleet.preemptible.then_some(true),
+            "shape": t.fleet.shape.map(shape),
+            "max_attempts": t.fleet.max_attempts,
         }))
     });
     let pod = tiers.pod.as_ref().map(|t| {
@@ -171,6 +175,13 @@ fn host_header(host: HostHeader) -> &'static str {
     match host {
         HostHeader::Keep => "keep",
         HostHeader::Address => "address",
+    }
+}
+
+fn shape(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Gpu => "gpu",
+        Shape::Cpu => "cpu",
     }
 }
 
@@ -206,6 +217,7 @@ fn concurrency_json(c: &Concurrency) -> Value {
         "selection": selection,
         "max_concurrency": c.max_concurrency,
         "queue": c.queue,
+        "restart_on_error": c.restart_on_error.then_some(true),
     }))
 }
 

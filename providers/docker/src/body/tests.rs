@@ -23,6 +23,7 @@ fn request() -> InstanceRequest {
         cpus: 1.5,
         memory_mib: 2048,
         host_port: Some(18000),
+        fleet: None,
     }
 }
 

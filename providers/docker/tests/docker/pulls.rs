@@ -100,6 +100,7 @@ fn request() -> InstanceRequest {
         cpus: 0.0,
         memory_mib: 0,
         host_port: None,
+        fleet: None,
     }
 }
 

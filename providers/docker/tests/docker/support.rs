@@ -88,6 +88,7 @@ impl Ground {
             cpus: 0.0,
             memory_mib: 64,
             host_port: None,
+            fleet: None,
         }
     }
 

@@ -11,6 +11,7 @@ impl Spec {
         self.check_tiers(&mut errors);
         self.check_policy(defaults, &mut errors);
         self.check_concurrency(&mut errors);
+        self.check_fleet(&mut errors);
         errors
     }
 
@@ -90,6 +91,34 @@ impl Spec {
             }
         }
     }
+
+    /// What only the shared fleet heeds is a mistake where nobody would.
+    fn check_fleet(&self, errors: &mut FieldErrors) {
+        if self.fleet().is_some() {
+            return;
+        }
+        let options = self.tiers.serverless.as_ref().map(|tier| &tier.fleet);
+        let given = options.map(|options| {
+            [
+                ("pinned", options.pinned),
+                ("preemptible", options.preemptible),
+                ("shape", options.shape.is_some()),
+                ("max_attempts", options.max_attempts.is_some()),
+            ]
+        });
+        for (field, _) in given.into_iter().flatten().filter(|(_, given)| *given) {
+            errors.push(
+                format!("tiers.serverless.{field}"),
+                "is for tiers.serverless.provider: fleet alone",
+            );
+        }
+        if self.concurrency.restart_on_error {
+            errors.push(
+                "concurrency.restart_on_error",
+                "is for tiers.serverless.provider: fleet alone",
+            );
+        }
+    }
 }
 
 /// Whether `text` is a DNS label: 1 to 63 of `a-z`, `0-9`, `-`, not at an end.
@@ -107,7 +136,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{DedicatedTier, PodTier};
+    use crate::{DedicatedTier, FLEET, FleetOptions, PodTier, ServerlessTier};
 
     fn dedicated(name: &str) -> Spec {
         let mut spec = Spec::named(name);
@@ -195,6 +224,36 @@ mod tests {
             bad_fields(&spec),
             ["name", "image", "tiers.pod.min_instances"]
         );
+    }
+
+    #[test]
+    fn what_only_the_fleet_heeds_is_refused_elsewhere() {
+        let mut spec = Spec::named("m");
+        spec.image = Some("i".into());
+        spec.concurrency.restart_on_error = true;
+        spec.tiers.serverless = Some(ServerlessTier {
+            provider: "toy".into(),
+            gpu: vec![],
+            max_workers: 3,
+            idle_timeout: Duration::from_secs(30),
+            queue_delay: Duration::from_secs(4),
+            host: None,
+            fleet: FleetOptions {
+                pinned: true,
+                max_attempts: Some(2),
+                ..FleetOptions::default()
+            },
+        });
+        assert_eq!(
+            bad_fields(&spec),
+            [
+                "tiers.serverless.pinned",
+                "tiers.serverless.max_attempts",
+                "concurrency.restart_on_error"
+            ]
+        );
+        spec.tiers.serverless.as_mut().unwrap().provider = FLEET.into();
+        assert!(bad_fields(&spec).is_empty());
     }
 
     #[test]

@@ -256,6 +256,7 @@ async fn foundling(scene: &Scene, owner: &str) {
         cpus: 0.0,
         memory_mib: 0,
         host_port: None,
+        fleet: None,
     };
     scene.cloud.create("unknown-key", &request).await.unwrap();
 }

@@ -60,6 +60,7 @@ fn request(owner: &str) -> InstanceRequest {
         cpus: 0.0,
         memory_mib: 0,
         host_port: None,
+        fleet: None,
     }
 }
 

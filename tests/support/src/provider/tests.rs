@@ -33,6 +33,7 @@ pub(super) fn request() -> InstanceRequest {
         cpus: 0.0,
         memory_mib: 0,
         host_port: None,
+        fleet: None,
     }
 }
 
