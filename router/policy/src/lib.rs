@@ -10,6 +10,7 @@
 mod cost;
 mod decision;
 mod error;
+pub mod fleet;
 mod hindsight;
 mod instance;
 mod meter;

@@ -1,0 +1,35 @@
+//! What the shared fleet decides: which queues a worker serves, what its
+//! memory holds, which job is next, what becomes of a failure, and how many
+//! workers there should be.
+//!
+//! A worker decides for itself, from what it alone knows and from what others
+//! reported a moment ago. Reports lag, so two workers may act on the same
+//! demand at once; what they decide from is ordered alike for both, and a
+//! second look at newer reports settles it (see [`subscriptions`]).
+
+mod bucket;
+mod class;
+mod failure;
+mod fingerprint;
+mod heat;
+mod identity;
+mod memory;
+mod mib;
+mod queue;
+mod score;
+mod standing;
+mod subscriptions;
+mod terms;
+
+pub use bucket::Bucket;
+pub use class::{Class, NotReplayable, may_replay};
+pub use failure::{AfterFailure, Attempt, FailureKind, Patience, after_failure, classify};
+pub use fingerprint::{Fingerprint, fingerprint};
+pub use heat::Heat;
+pub use identity::Identity;
+pub use memory::{Admission, Device, Eviction, Resident, Want, admit};
+pub use mib::Mib;
+pub use queue::{Peer, QueueView, Residence, WorkerView};
+pub use score::{Score, Scoring, score};
+pub use subscriptions::{Changes, Join, Leave, LeaveReason, subscriptions};
+pub use terms::{Shape, Terms};

@@ -1,0 +1,361 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(seconds: u64) -> Moment {
+    Moment::from_origin(Duration::from_secs(seconds))
+}
+
+fn gpus<const N: usize>(total: u64) -> [Device; N] {
+    [Device {
+        total: Mib(total),
+        free: None,
+    }; N]
+}
+
+fn heat(uses: u64) -> Heat {
+    let mut heat = Heat::default();
+    (0..uses).for_each(|_| heat.used(at(1_000), Eviction::default().half_life));
+    heat
+}
+
+/// An idle model on the first device, there for long.
+fn idle(model: &str, share: u64, uses: u64) -> Resident<'_> {
+    Resident {
+        model,
+        devices: &[0],
+        share: Mib(share),
+        in_flight: 0,
+        waiting: 0,
+        loading: false,
+        since: at(0),
+        heat: heat(uses),
+        load_time: Duration::from_secs(10),
+        pinned: false,
+        preemptible: false,
+    }
+}
+
+fn terms(memory: u64) -> Terms {
+    Terms {
+        memory: Mib(memory),
+        ..Terms::default()
+    }
+}
+
+fn ask<'a>(terms: &Terms, devices: &[Device], residents: &[Resident<'a>]) -> Admission<'a> {
+    let want = Want {
+        terms,
+        starving: false,
+    };
+    admit(&want, devices, residents, &Eviction::default(), at(1_000))
+}
+
+fn starved<'a>(terms: &Terms, devices: &[Device], residents: &[Resident<'a>]) -> Admission<'a> {
+    let want = Want {
+        terms,
+        starving: true,
+    };
+    admit(&want, devices, residents, &Eviction::default(), at(1_000))
+}
+
+fn evict<'a>(devices: &[usize], idle: &[&'a str]) -> Admission<'a> {
+    Admission::Evict {
+        devices: devices.to_vec(),
+        idle: idle.to_vec(),
+        yielding: vec![],
+    }
+}
+
+#[test]
+fn what_fits_evicts_nobody() {
+    let held = [idle("a", 30, 1)];
+    assert_eq!(
+        ask(&terms(70), &gpus::<1>(100), &held),
+        Admission::Fits { devices: vec![0] }
+    );
+    assert_eq!(ask(&terms(71), &gpus::<1>(100), &held), evict(&[0], &["a"]));
+    assert_eq!(ask(&terms(101), &gpus::<1>(100), &held), Admission::Never);
+}
+
+#[test]
+fn what_is_used_little_for_its_size_goes_first() {
+    let held = [
+        idle("hot", 30, 9),
+        idle("cold", 30, 1),
+        idle("large", 40, 4),
+    ];
+    assert_eq!(
+        ask(&terms(20), &gpus::<1>(100), &held),
+        evict(&[0], &["cold"])
+    );
+    let slow = Resident {
+        load_time: Duration::from_secs(300),
+        ..idle("cold", 30, 1)
+    };
+    let held = [idle("hot", 30, 9), slow, idle("large", 40, 4)];
+    assert_eq!(
+        ask(&terms(20), &gpus::<1>(100), &held),
+        evict(&[0], &["large"]),
+        "dear to reload"
+    );
+}
+
+#[test]
+fn one_large_model_may_cost_many_small_ones_and_no_more_than_it_needs() {
+    let names: Vec<String> = (0..50).map(|i| format!("m{i}")).collect();
+    let held: Vec<_> = names.iter().map(|name| idle(name, 2, 1)).collect();
+    let Admission::Evict { idle, .. } = ask(&terms(80), &gpus::<1>(100), &held) else {
+        panic!("all of them are idle");
+    };
+    assert_eq!(idle.len(), 40);
+    let held = [
+        super::tests::idle("small", 1, 0),
+        super::tests::idle("large", 99, 1),
+    ];
+    assert_eq!(
+        ask(&terms(60), &gpus::<1>(100), &held),
+        evict(&[0], &["large"]),
+        "the small one is spared"
+    );
+}
+
+#[test]
+fn work_in_hand_a_load_and_a_pin_are_never_interrupted() {
+    let kept = [
+        Resident {
+            in_flight: 1,
+            ..idle("busy", 100, 0)
+        },
+        Resident {
+            loading: true,
+            ..idle("loading", 100, 0)
+        },
+    ];
+    for resident in kept {
+        assert_eq!(
+            starved(&terms(50), &gpus::<1>(100), &[resident]),
+            Admission::Wait { until: None }
+        );
+    }
+    let pinned = Resident {
+        pinned: true,
+        ..idle("pinned", 60, 0)
+    };
+    assert_eq!(
+        starved(&terms(50), &gpus::<1>(100), &[pinned]),
+        Admission::Never
+    );
+    assert_eq!(
+        starved(&terms(40), &gpus::<1>(100), &[pinned]),
+        Admission::Fits { devices: vec![0] }
+    );
+}
+
+#[test]
+fn the_young_stay_unless_somebody_starves() {
+    let young = Resident {
+        since: at(990),
+        ..idle("young", 100, 1)
+    };
+    let held = [young];
+    assert_eq!(
+        ask(&terms(50), &gpus::<1>(100), &held),
+        Admission::Wait {
+            until: Some(at(1_020))
+        }
+    );
+    assert_eq!(
+        starved(&terms(50), &gpus::<1>(100), &held),
+        evict(&[0], &["young"])
+    );
+    let old = [young, idle("old", 100, 50)];
+    assert_eq!(
+        starved(&terms(50), &gpus::<1>(200), &old),
+        Admission::Evict {
+            devices: vec![0],
+            idle: vec!["old"],
+            yielding: vec![]
+        }
+    );
+}
+
+#[test]
+fn a_model_that_jobs_wait_for_goes_only_for_one_that_starves() {
+    let awaited = [Resident {
+        waiting: 3,
+        ..idle("awaited", 100, 1)
+    }];
+    assert_eq!(
+        ask(&terms(50), &gpus::<1>(100), &awaited),
+        Admission::Wait { until: None }
+    );
+    assert_eq!(
+        starved(&terms(50), &gpus::<1>(100), &awaited),
+        evict(&[0], &["awaited"])
+    );
+}
+
+#[test]
+fn preemptible_work_yields_even_while_it_runs() {
+    let training = [
+        Resident {
+            in_flight: 1,
+            preemptible: true,
+            ..idle("training", 60, 1)
+        },
+        idle("inference", 40, 1),
+    ];
+    assert_eq!(
+        ask(&terms(40), &gpus::<1>(100), &training),
+        evict(&[0], &["inference"]),
+        "idle first"
+    );
+    let both = Admission::Evict {
+        devices: vec![0],
+        idle: vec![],
+        yielding: vec!["training"],
+    };
+    assert_eq!(ask(&terms(60), &gpus::<1>(100), &training), both);
+    let more_training = Terms {
+        preemptible: true,
+        ..terms(60)
+    };
+    assert_eq!(
+        starved(&more_training, &gpus::<1>(100), &training),
+        Admission::Wait { until: None }
+    );
+}
+
+#[test]
+fn a_reading_that_shows_less_free_is_believed() {
+    let device = |free| {
+        [Device {
+            total: Mib(100),
+            free: Some(Mib(free)),
+        }]
+    };
+    assert_eq!(
+        ask(&terms(60), &device(50), &[]),
+        Admission::Wait { until: None },
+        "somebody else has it"
+    );
+    assert_eq!(
+        ask(&terms(50), &device(50), &[]),
+        Admission::Fits { devices: vec![0] }
+    );
+    let loading = [Resident {
+        loading: true,
+        ..idle("loading", 30, 0)
+    }];
+    assert_eq!(
+        ask(&terms(30), &device(55), &loading),
+        Admission::Wait { until: None },
+        "reserved, not yet visible"
+    );
+}
+
+#[test]
+fn a_model_goes_where_the_least_is_lost() {
+    let on = |model, device: &'static [usize], uses| Resident {
+        devices: device,
+        ..idle(model, 90, uses)
+    };
+    let held = [on("a", &[0], 9), on("b", &[1], 2), on("c", &[2], 5)];
+    assert_eq!(ask(&terms(50), &gpus::<3>(100), &held), evict(&[1], &["b"]));
+    let spread = Terms {
+        devices: 2,
+        ..terms(100)
+    };
+    assert_eq!(
+        ask(&spread, &gpus::<3>(100), &held),
+        evict(&[1, 2], &["b", "c"])
+    );
+    let across = [on("wide", &[0, 1], 1), on("c", &[2], 5)];
+    assert_eq!(
+        ask(&spread, &gpus::<3>(100), &across),
+        evict(&[0, 1], &["wide"])
+    );
+    assert_eq!(
+        ask(
+            &Terms {
+                devices: 4,
+                ..spread
+            },
+            &gpus::<3>(100),
+            &held
+        ),
+        Admission::Never
+    );
+}
+
+/// Any model that is not named yet.
+fn any_resident() -> impl Strategy<Value = Resident<'static>> {
+    let work = (0u32..2, 0u32..2, any::<bool>());
+    let terms = (any::<bool>(), any::<bool>());
+    (1u64..40, work, 0u64..1_000, 0u64..9, terms).prop_map(|(share, work, since, uses, terms)| {
+        let (in_flight, waiting, loading) = work;
+        let (pinned, preemptible) = terms;
+        Resident {
+            in_flight,
+            waiting,
+            loading: loading && in_flight == 0,
+            since: at(since),
+            pinned: pinned && share < 5,
+            preemptible,
+            ..idle("", share, uses)
+        }
+    })
+}
+
+/// As many of `any` as fit into 100 MiB together, by their names.
+fn held<'a>(any: &[Resident<'static>], names: &'a [String]) -> Vec<Resident<'a>> {
+    let mut taken = 0;
+    let fitting = any.iter().zip(names).filter(|(resident, _)| {
+        taken += resident.share.0;
+        taken <= 100
+    });
+    fitting
+        .map(|(resident, model)| Resident { model, ..*resident })
+        .collect()
+}
+
+proptest! {
+    /// Whoever goes may go, the room is enough, and nobody goes for nothing.
+    #[test]
+    fn every_admission_keeps_the_rules(
+        any in prop::collection::vec(any_resident(), 0..12),
+        memory in 1u64..120,
+        starving in any::<bool>(),
+        preemptible in any::<bool>(),
+    ) {
+        let names: Vec<String> = (0..any.len()).map(|i| format!("m{i}")).collect();
+        let held = held(&any, &names);
+        let terms = Terms { preemptible, ..terms(memory) };
+        let want = Want { terms: &terms, starving };
+        let free = 100 - held.iter().map(|r| r.share.0).sum::<u64>();
+        match admit(&want, &gpus::<1>(100), &held, &Eviction::default(), at(1_000)) {
+            Admission::Fits { .. } => prop_assert!(free >= memory),
+            Admission::Evict { idle, yielding, .. } => {
+                let find = |name: &&str| held.iter().find(|r| r.model == *name).unwrap();
+                let gone: Vec<_> = idle.iter().chain(&yielding).map(find).collect();
+                let freed: u64 = gone.iter().map(|r| r.share.0).sum();
+                prop_assert!(free + freed >= memory);
+                for victim in gone {
+                    prop_assert!(free + freed - victim.share.0 < memory, "{} could have stayed", victim.model);
+                    prop_assert!(!victim.pinned && !victim.loading);
+                    prop_assert!(victim.in_flight == 0 || (victim.preemptible && !preemptible));
+                    let forced = victim.waiting > 0 || victim.since > at(970);
+                    prop_assert!(!forced || victim.preemptible || (starving && !preemptible));
+                }
+            }
+            Admission::Wait { until } => {
+                prop_assert!(free < memory);
+                prop_assert!(until.is_none_or(|until| until > at(1_000)));
+            }
+            Admission::Never => prop_assert!(memory > 100 - held.iter().filter(|r| r.pinned).map(|r| r.share.0).sum::<u64>()),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! How workers order each other for a queue, without asking.
+
+use super::{Peer, QueueView, Terms, WorkerView};
+
+/// How many workers that do not serve `queue` would take it before this one.
+///
+/// First those that are not busy, then those that have room without evicting,
+/// then by lot. Each worker counts with what it last reported, this one too, so
+/// all arrive at the same order; while reports are on their way they may not,
+/// and then the next look settles it.
+pub(super) fn ahead(worker: &WorkerView, queue: &QueueView, terms: &Terms) -> usize {
+    let place = |peer: &Peer| {
+        let crowded = peer.free < terms.memory;
+        (peer.busy, crowded, peer.id.lot(queue.id, 0), peer.id)
+    };
+    let own = place(&worker.reported);
+    let able = |peer: &&Peer| peer.shape == terms.shape && peer.memory >= terms.memory;
+    let others = worker.peers.iter().filter(able);
+    others
+        .filter(|peer| place(peer) < own && !queue.holders.contains(&peer.id))
+        .count()
+}
+
+/// How many of the workers that serve `queue` have a better lot than this one.
+///
+/// Lots never change. So of several that joined at once, those within the cap
+/// see at most as many before them as the cap allows and stay, whatever they
+/// know or do not know yet; and each of the others leaves as soon as it knows.
+pub(super) fn outranked(worker: &WorkerView, queue: &QueueView) -> usize {
+    let me = worker.reported.id;
+    let own = (me.lot(queue.id, 0), me);
+    let better = |other: &&super::Identity| (other.lot(queue.id, 0), **other) < own;
+    queue.holders.iter().filter(better).count()
+}
