@@ -1,5 +1,7 @@
 //! `thermocline.toml`: every key, its default, and all mistakes at once.
 
+mod fleet;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use thermocline_policy::{Defaults, FieldErrors, PolicyMode, Thresholds, UsdPerSe
 use thermocline_wire::reader::{Mistakes, Object, text};
 use thermocline_wire::window_field;
 use thiserror::Error;
+
+pub use fleet::{FleetConfig, FleetWorker, TokenSource};
 
 /// The server cannot start.
 #[derive(Debug, Error)]
@@ -63,6 +67,8 @@ pub struct Config {
     pub grace: Duration,
     /// Who may be on loopback or private addresses.
     pub outbound: Outbound,
+    /// The shared fleet.
+    pub fleet: FleetConfig,
 }
 
 impl Config {
@@ -119,6 +125,7 @@ fn whole(root: &Object<'_>) -> Config {
             .and_then(|s| s.duration("grace"))
             .unwrap_or(Duration::from_secs(30)),
         outbound: outbound(root),
+        fleet: fleet::fleet(root.object("fleet")),
     };
     if let Some(broker) = &broker {
         broker.read("url", |value| match text(value)?.as_str() {
@@ -138,7 +145,7 @@ fn whole(root: &Object<'_>) -> Config {
 
 /// Every section's name counts as known; anything else at the root is a mistake.
 fn root_keys(root: &Object<'_>) {
-    const SECTIONS: [&str; 12] = [
+    const SECTIONS: [&str; 13] = [
         "request",
         "admin",
         "store",
@@ -151,6 +158,7 @@ fn root_keys(root: &Object<'_>) {
         "drain",
         "outbound",
         "providers",
+        "fleet",
     ];
     for key in root.keys() {
         if !SECTIONS.contains(&key.as_str()) {

@@ -84,6 +84,7 @@ fn fleet_request(spec: &Spec) -> Option<FleetRequest> {
         ready_status: spec.health.ready.status.clone(),
         terms: Terms {
             memory_mib: memory.div_ceil(MIB),
+            gpus: spec.resources.gpus,
             max_workers: tier.max_workers,
             pinned: tier.fleet.pinned,
             shape: match tier.fleet.shape {

@@ -38,7 +38,7 @@ mod token;
 mod transitions;
 mod wake;
 
-pub use config::{Config, Outbound, StartError};
+pub use config::{Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource};
 pub use control::{ControlPlane, Parts};
 pub use listen::serve_admin;
 pub use probe::{HttpProbe, Probe};

@@ -222,6 +222,8 @@ pub struct Model {
 pub struct Terms {
     /// The floor of GPU memory (of main memory for [`Shape::Cpu`]), MiB.
     pub memory_mib: u64,
+    /// GPUs that one load takes.
+    pub gpus: u32,
     /// The most workers that may hold it; 0 = no cap.
     pub max_workers: u32,
     /// Whether every worker holds it always; exempt from the cap.
@@ -252,6 +254,7 @@ impl Default for Terms {
     fn default() -> Self {
         Terms {
             memory_mib: 0,
+            gpus: 0,
             max_workers: 0,
             pinned: false,
             shape: Shape::Gpu,

@@ -14,6 +14,8 @@ const KEY: &str = "{key}";
 pub(crate) const ENDPOINT: &str = "x-thermocline-runpod-endpoint";
 /// The header that holds the translator's token.
 pub(crate) const TOKEN: &str = "x-thermocline-runpod-token";
+/// The header that says what is left of a request's deadline, milliseconds.
+pub(crate) const REMAINING: &str = "x-thermocline-remaining-ms";
 
 /// The address of a pod's proxy, which is public: an image that wants to know
 /// its callers checks the secret.
@@ -55,7 +57,7 @@ pub(crate) fn of_queue(translator: &str, id: &str) -> Address {
         url: translator.to_owned(),
         headers: headers.into(),
         own_host: false,
-        remaining: false,
+        remaining: true,
     }
 }
 
@@ -65,6 +67,8 @@ pub(crate) fn reached(written: &Address, key: &str, translator: &str, token: &st
     let mut address = written.clone();
     if address.headers.contains_key(ENDPOINT) {
         address.url = translator.to_owned();
+        // One that was written down before there was such a header lacks it.
+        address.remaining = true;
         address.headers.insert(TOKEN.to_owned(), token.to_owned());
     }
     for value in address.headers.values_mut() {

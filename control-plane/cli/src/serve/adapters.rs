@@ -1,6 +1,7 @@
 //! The providers that the configuration names, as adapters.
 
 mod config;
+mod fleet;
 mod key;
 mod plugin;
 mod runpod;
@@ -10,8 +11,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
+use thermocline_broker::Broker;
 use thermocline_clock::Clock;
 use thermocline_docker::{DockerProvider, Limits};
+use thermocline_fleet::Fleet;
+use thermocline_policy::FLEET;
 use thermocline_provider::Provider;
 use thermocline_server::Config;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +41,21 @@ pub(super) type Hints = Vec<(String, BoxStream<'static, ()>)>;
 pub(super) fn docker(config: &Config, clock: &Clock) -> Result<DockerProvider, Failure> {
     DockerProvider::connect(&config.docker, Limits::default(), clock.clone())
         .map_err(|error| Failure::mistake(format!("local.docker: {error}")))
+}
+
+/// The shared fleet, which is a provider as well.
+pub(super) async fn fleet(
+    config: &Config,
+    broker: Arc<dyn Broker>,
+    clock: &Clock,
+) -> Result<(Arc<Fleet>, Named), Failure> {
+    let fleet = Arc::new(fleet::adapter(&config.fleet, broker, clock).await?);
+    let named = (
+        FLEET.to_owned(),
+        "fleet",
+        fleet.clone() as Arc<dyn Provider>,
+    );
+    Ok((fleet, named))
 }
 
 /// Every configured provider. A simulated cloud's process is found again, or

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use thermocline_broker::{Limits, MemoryBroker};
 use thermocline_clock::Clock;
 use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, Threads, TrustedProxies};
@@ -159,6 +160,9 @@ async fn control_plane(
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
     let docker = adapters::docker(config, &on.clock)?;
     hints.push((adapters::DOCKER.to_owned(), docker.watch(&owner).boxed()));
+    let broker = Arc::new(MemoryBroker::new(on.clock.clone(), &Limits::default()));
+    let (_fleet, named) = adapters::fleet(config, broker, &on.clock).await?;
+    providers.push(named);
     let docker: Arc<dyn Provider> = Arc::new(docker);
     providers.push((adapters::DOCKER.to_owned(), "docker", docker));
     let parts = Parts {

@@ -93,3 +93,35 @@ fn b34_every_duration_needs_a_unit() {
         }
     }
 }
+
+#[test]
+fn the_fleet_has_its_defaults_and_every_mistake_is_reported() {
+    let nothing = Config::read(&json!({})).unwrap().fleet;
+    assert_eq!(nothing, FleetConfig::default());
+    let fleet = json!({
+        "listen": "0.0.0.0:8082", "advertise": "https://gw:8082", "max_payload": "1MiB",
+        "workers": { "a": { "token_env": "A", "may_pull": ["team-*", "m"] } },
+    });
+    let fleet = Config::read(&json!({ "fleet": fleet })).unwrap().fleet;
+    assert!(fleet.given && fleet.max_payload == 1 << 20);
+    assert_eq!(fleet.advertise.as_deref(), Some("https://gw:8082"));
+    assert_eq!(fleet.workers[0].may_pull, ["team-*", "m"]);
+    let found = mistakes(json!({ "fleet": {
+        "listen": "0.0.0.0:1", "advertise": "gw", "max_parked": 0, "x": 1,
+        "workers": { "A": {}, "b": {}, "c": { "token_env": "C", "may_pull": ["a*b"] } },
+    } }));
+    let mut expected = [
+        "fleet.advertise",
+        "fleet.max_parked",
+        "fleet.workers.A",
+        "fleet.workers.b.token_env",
+        "fleet.workers.c.may_pull[0]",
+        "fleet.x",
+    ];
+    let mut found: Vec<String> = found;
+    found.sort();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    let open = mistakes(json!({ "fleet": { "listen": "0.0.0.0:8082" } }));
+    assert_eq!(open, ["fleet.listen"]);
+}

@@ -19,7 +19,7 @@ use super::job::{Jobs, Stage, timed_out};
 use super::pace::{Asker, Pace};
 use super::{openai, stream};
 use crate::account::Account;
-use crate::address::{ENDPOINT, TOKEN};
+use crate::address::{ENDPOINT, REMAINING, TOKEN};
 use crate::error::invalid;
 use crate::settings::Settings;
 
@@ -76,10 +76,11 @@ impl Service {
             },
             Method::POST => {
                 let (head, body) = request.into_parts();
+                let limit = self.limit_of(&head.headers);
                 let ask = ask::read(&head.headers, &ask::whole(body).await?)?;
                 match ask.streams {
-                    true => stream::answer(jobs, ask, self.limit, self.pace.clone()).await,
-                    false => self.wait_for(jobs, ask).await,
+                    true => stream::answer(jobs, ask, limit, self.pace.clone()).await,
+                    false => self.wait_for(jobs, ask, limit).await,
                 }
             }
             _ => Err(Refusal::new(
@@ -88,6 +89,16 @@ impl Service {
                 "an endpoint of type QUEUE takes POST, and GET for its health",
             )),
         }
+    }
+
+    /// How long the request's job may take: what is left of the client's
+    /// deadline, and never more than the configuration allows.
+    fn limit_of(&self, headers: &HeaderMap) -> Duration {
+        let left = headers.get(REMAINING).and_then(|it| it.to_str().ok());
+        let left = left.and_then(|text| text.parse().ok());
+        left.map_or(self.limit, |left| {
+            self.limit.min(Duration::from_millis(left))
+        })
     }
 
     /// The jobs of the endpoint that the headers name, for the token's holder.
@@ -107,9 +118,14 @@ impl Service {
 
     /// The job's output. The submission goes on when the client leaves, since
     /// only its answer says what is to be cancelled.
-    async fn wait_for(&self, jobs: Jobs, ask: Ask) -> Result<Response<Body>, Refusal> {
+    async fn wait_for(
+        &self,
+        jobs: Jobs,
+        ask: Ask,
+        limit: Duration,
+    ) -> Result<Response<Body>, Refusal> {
         let (mut told, tells) = oneshot::channel();
-        let (limit, pace) = (self.limit, self.pace.clone());
+        let pace = self.pace.clone();
         tokio::spawn(async move {
             let (submitted, began) = (jobs.submit(&ask, limit).await, jobs.now());
             let said = match submitted {

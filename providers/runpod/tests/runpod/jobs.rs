@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt;
-use reqwest::{Client, RequestBuilder};
+use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
-use thermocline_clock::Clock;
+use thermocline_clock::{Clock, ManualClock};
 use thermocline_fake_runpod::{Faults, Settings};
 use thermocline_policy::Tier;
 use thermocline_provider::{Address, Provider};
@@ -208,20 +208,55 @@ async fn a_job_that_no_worker_takes_says_why() {
         unhealthy: true,
         ..Faults::default()
     });
-    let mut request = tokio::spawn(queue.post(&json!({ "x": 1 })).send());
-    queue.await_jobs("inQueue", 1).await;
-    let response = loop {
-        time.advance(Duration::from_secs(10));
-        let patience = tokio::time::timeout(Duration::from_millis(10), &mut request);
-        if let Ok(response) = patience.await {
-            break response.unwrap().unwrap();
-        }
-    };
+    let request = queue.post(&json!({ "x": 1 }));
+    let (response, _) = until_answered(&queue, &time, request).await;
     assert_eq!(response.status(), 504);
     let problem: Value = response.json().await.unwrap();
     assert_eq!(
         problem["detail"],
         "no worker took the job in time; throttled: 0, unhealthy: 1"
+    );
+}
+
+/// Moves time on until `request`, whose job stays in the queue, is answered;
+/// how long that took.
+async fn until_answered(
+    queue: &Queue,
+    time: &ManualClock,
+    request: RequestBuilder,
+) -> (Response, Duration) {
+    let mut request = tokio::spawn(request.send());
+    queue.await_jobs("inQueue", 1).await;
+    let began = time.now();
+    loop {
+        time.advance(Duration::from_secs(10));
+        let patience = tokio::time::timeout(Duration::from_millis(10), &mut request);
+        if let Ok(response) = patience.await {
+            return (response.unwrap().unwrap(), time.now().since(began));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_waits_for_no_longer_than_its_client_does() {
+    let time = still();
+    let settings = Settings {
+        cold_start: Duration::ZERO,
+        ..Settings::quick()
+    };
+    let queue = Queue::on(time.clock(), settings).await;
+    assert!(queue.address.remaining, "it asks to be told");
+    queue.scene.faults(Faults {
+        throttled: true,
+        ..Faults::default()
+    });
+    let request = queue.post(&json!({ "x": 1 }));
+    let request = request.header("x-thermocline-remaining-ms", "30000");
+    let (response, waited) = until_answered(&queue, &time, request).await;
+    assert_eq!(response.status(), 504);
+    assert!(
+        waited <= Duration::from_secs(100),
+        "{waited:?}, not ten minutes"
     );
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use thermocline_policy::{FieldErrors, is_dns_label};
+use thermocline_policy::{FLEET, FieldErrors, is_dns_label};
 use thermocline_wire::reader::{Mistakes, Object};
 
 use super::plugin::PluginConfig;
@@ -38,8 +38,8 @@ pub(crate) fn read(document: &Value) -> Result<Providers, FieldErrors> {
     let mut providers = Providers::new();
     if let Some(section) = Object::root("providers", section, &mistakes) {
         for name in section.keys() {
-            if !is_dns_label(name) || name == DOCKER {
-                section.wrong(name, "must be a DNS label other than docker");
+            if !is_dns_label(name) || [DOCKER, FLEET].contains(&name.as_str()) {
+                section.wrong(name, "must be a DNS label other than docker and fleet");
             } else if let Some(config) = section.entry(name).and_then(provider) {
                 providers.insert(name.clone(), config);
             }

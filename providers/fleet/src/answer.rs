@@ -1,0 +1,223 @@
+//! A worker's result on its way to the client.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::Response;
+use hyper::body::Frame;
+use thermocline_policy::Moment;
+use thermocline_wire::fleet::{FailureKind, ResultHead};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::body::{Body, Excuse, full};
+use crate::headers;
+use crate::hub::Hub;
+use crate::parked::{Answer, BrokeOff, Parked, Piece, Reply};
+use crate::room::Place;
+use crate::tally::Ended;
+
+/// A client that is closed upon so shortly before its deadline is one whose
+/// deadline passed: the gateway waits for the same moment.
+const SAME_MOMENT: Duration = Duration::from_millis(20);
+
+pub(crate) const EXPIRED: Excuse = Excuse {
+    status: StatusCode::GATEWAY_TIMEOUT,
+    code: "deadline",
+    detail: "the deadline passed before a worker of the fleet had answered",
+};
+
+/// A parked request's stay, from its place to the end of its answer. However
+/// it ends, dropping this is what ends it.
+pub(crate) struct Stay {
+    hub: Arc<Hub>,
+    id: String,
+    deadline: Moment,
+    /// How it ended; when it is dropped without, the client left.
+    pub(crate) ended: Option<Ended>,
+    _place: Place,
+}
+
+impl Stay {
+    pub(crate) fn new(hub: Arc<Hub>, parked: &Parked, place: Place) -> Self {
+        Stay {
+            id: parked.id.clone(),
+            deadline: parked.deadline,
+            ended: None,
+            hub,
+            _place: place,
+        }
+    }
+
+    fn cut(&self) -> Ended {
+        match self.hub.clock.now() + SAME_MOMENT >= self.deadline {
+            true => Ended::Expired,
+            false => Ended::ClientLeft,
+        }
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let ended = self.ended.unwrap_or_else(|| self.cut());
+        self.hub.lot().leave(&self.id, ended);
+        self.hub.news.notify_one();
+    }
+}
+
+/// What a client reads that gets no result.
+pub(crate) fn excuse(reply: &Reply) -> Excuse {
+    use StatusCode as Status;
+    let (status, code, detail) = match reply {
+        Reply::Failed(FailureKind::TimedOut) => (
+            Status::GATEWAY_TIMEOUT,
+            "timeout",
+            "the model did not answer in time",
+        ),
+        Reply::Failed(FailureKind::OutOfCapacity | FailureKind::WorkerLost) => (
+            Status::SERVICE_UNAVAILABLE,
+            "no_capacity",
+            "no worker of the fleet could run it",
+        ),
+        Reply::Failed(FailureKind::Incompatible) => (
+            Status::BAD_GATEWAY,
+            "incompatible",
+            "the model cannot be loaded by the fleet's workers",
+        ),
+        Reply::Failed(FailureKind::Rejected) => (
+            Status::BAD_GATEWAY,
+            "rejected",
+            "the model refused the request",
+        ),
+        Reply::Failed(FailureKind::RuntimeDied | FailureKind::RuntimeFailed) => (
+            Status::BAD_GATEWAY,
+            "bad_gateway",
+            "the model failed on the request",
+        ),
+        Reply::Poison => (
+            Status::BAD_GATEWAY,
+            "poison",
+            "workers failed with this request in hand; it will not be tried again",
+        ),
+        Reply::Undeliverable => (
+            Status::BAD_GATEWAY,
+            "undeliverable",
+            "the request was tried too often without an end",
+        ),
+        Reply::Withdrawn | Reply::Answer(_) => (
+            Status::SERVICE_UNAVAILABLE,
+            "unavailable",
+            "the fleet does not serve this deployment any more",
+        ),
+    };
+    Excuse {
+        status,
+        code,
+        detail,
+    }
+}
+
+/// The response that `answer` becomes. A request without an end to its answer
+/// is over when its stay is dropped.
+pub(crate) fn response(answer: Answer, method: &str, mut stay: Stay) -> Response<Body> {
+    let status = StatusCode::from_u16(answer.head.status).ok();
+    let Some(status) = status.filter(|status| !status.is_informational()) else {
+        stay.ended = Some(Ended::Failed);
+        return excuse(&Reply::Failed(FailureKind::RuntimeFailed)).response("", "");
+    };
+    let mut headers = headers::of_result(&answer.head.headers);
+    if let Some(timing) = timing(&answer.head) {
+        headers.append(HeaderName::from_static("server-timing"), timing);
+    }
+    let bodiless =
+        method == "HEAD" || [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
+    let left = match bodiless {
+        true => Some(0),
+        false => length(&headers),
+    };
+    let delivery = Delivery {
+        body: answer.body,
+        taken: Some(answer.taken),
+        left,
+        stay,
+    };
+    let mut response = Response::new(match left {
+        Some(0) => full(Bytes::new()),
+        _ => delivery.into_body(),
+    });
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// How long the fleet took to begin, for people who look at one response.
+fn timing(head: &ResultHead) -> Option<HeaderValue> {
+    let text = format!("queue;dur={}, load;dur={}", head.queue_ms, head.load_ms);
+    HeaderValue::from_str(&text).ok()
+}
+
+fn length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// A result's body while it is passed on.
+struct Delivery {
+    body: mpsc::Receiver<Piece>,
+    taken: Option<oneshot::Sender<()>>,
+    /// Bytes to come, where the head says how many. Whoever reads stops after
+    /// them, and never sees the end of the body.
+    left: Option<u64>,
+    stay: Stay,
+}
+
+impl Delivery {
+    fn into_body(self) -> Body {
+        let pieces = unfold(self, |mut delivery| async move {
+            let piece = delivery.next().await?;
+            Some((piece.map(Frame::data), delivery))
+        });
+        StreamBody::new(pieces).boxed_unsync()
+    }
+
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        let clock = &self.stay.hub.clock;
+        let piece = clock.timeout_at(self.stay.deadline, self.body.recv()).await;
+        match piece {
+            Ok(Some(Ok(bytes))) => {
+                let length = bytes.len() as u64;
+                self.left = self.left.map(|left| left.saturating_sub(length));
+                Some(Ok(bytes))
+            }
+            Ok(Some(Err(broke_off))) => {
+                self.stay.ended = Some(Ended::Failed);
+                Some(Err(io::Error::other(broke_off)))
+            }
+            Ok(None) if self.left.is_some_and(|left| left > 0) => {
+                self.stay.ended = Some(Ended::Failed);
+                Some(Err(io::Error::other(BrokeOff)))
+            }
+            Ok(None) => {
+                self.left = Some(0);
+                None
+            }
+            Err(_) => {
+                self.stay.ended = Some(Ended::Expired);
+                Some(Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if self.left == Some(0) && self.stay.ended.is_none() {
+            self.stay.ended = Some(Ended::Answered);
+            let _told = self.taken.take().map(|taken| taken.send(()));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+use std::io;
+
+use async_compression::tokio::bufread::GzipDecoder;
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, Stream, StreamExt, TryStreamExt, iter};
+use http::StatusCode;
+use http_body_util::BodyExt;
+use hyper::Response;
+use hyper::body::Incoming;
+use thermocline_wire::fleet::{MOST_FRAME, Refusal, ResultHead};
+use tokio::io::AsyncReadExt;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::io::{ReaderStream, StreamReader};
+
+use super::{PATIENCE, Rebuff};
+use crate::access::Account;
+use crate::body::{Body, empty};
+use crate::hub::Hub;
+use crate::parked::{Answer, BrokeOff, Piece, Reply};
+
+/// Pieces of a result that wait for a slow client.
+const AHEAD: usize = 8;
+/// The largest piece that comes out of a decoder, bytes.
+const DECODED: usize = 64 * 1024;
+
+type Pieces = BoxStream<'static, io::Result<Bytes>>;
+
+impl Hub {
+    /// Passes a result on to the client; answered when the client has it.
+    pub(super) async fn take_result(
+        &self,
+        account: &Account,
+        job: &str,
+        body: Incoming,
+    ) -> Result<Response<Body>, Rebuff> {
+        let by = self.clock.now() + PATIENCE;
+        let opened = self.clock.timeout_at(by, open(body)).await;
+        let (head, pieces) = opened.map_err(|_| Rebuff::Malformed)??;
+        let client = self.lot().answer(job, &head.run, &account.name)?;
+        let (send, receive) = mpsc::channel(AHEAD);
+        let (taken, told) = oneshot::channel();
+        let answer = Answer {
+            head,
+            body: receive,
+            taken,
+        };
+        if client.send(Reply::Answer(answer)).is_err() {
+            return Err(Refusal::ClientLeft.into());
+        }
+        let whole = pass_on(pieces, send).await;
+        match (whole, told.await) {
+            (_, Ok(())) => Ok(empty(StatusCode::NO_CONTENT)),
+            (true, Err(_)) => Err(Refusal::ClientLeft.into()),
+            (false, Err(_)) => Err(Rebuff::Malformed),
+        }
+    }
+}
+
+/// Passes `pieces` on as the client takes them; whether they came to their end.
+async fn pass_on(mut pieces: Pieces, client: mpsc::Sender<Piece>) -> bool {
+    loop {
+        let piece = tokio::select! {
+            piece = pieces.next() => piece,
+            () = client.closed() => return true,
+        };
+        let broke = matches!(piece, Some(Err(_)));
+        let Some(piece) = piece else {
+            return true;
+        };
+        let sent = client.send(piece.map_err(|_| BrokeOff)).await;
+        if broke || sent.is_err() {
+            return !broke;
+        }
+    }
+}
+
+/// Reads a result's head; the body's pieces are as the client is to get them.
+async fn open(body: Incoming) -> Result<(ResultHead, Pieces), Rebuff> {
+    let data = body.into_data_stream().map_err(io::Error::other);
+    let mut reader = StreamReader::new(data.boxed());
+    let head = head(&mut reader).await.ok_or(Rebuff::Malformed)?;
+    let pieces = match head.coding.as_str() {
+        "identity" => as_they_come(reader),
+        "gzip" => ReaderStream::with_capacity(GzipDecoder::new(reader), DECODED).boxed(),
+        _ => return Err(Rebuff::Malformed),
+    };
+    Ok((head, pieces))
+}
+
+async fn head<S>(reader: &mut StreamReader<S, Bytes>) -> Option<ResultHead>
+where
+    S: Stream<Item = io::Result<Bytes>> + Unpin,
+{
+    let length = usize::try_from(reader.read_u32().await.ok()?).ok()?;
+    if length > MOST_FRAME {
+        return None;
+    }
+    let mut json = vec![0; length];
+    reader.read_exact(&mut json).await.ok()?;
+    serde_json::from_slice(&json).ok()
+}
+
+fn as_they_come(reader: StreamReader<Pieces, Bytes>) -> Pieces {
+    let (rest, begun) = reader.into_inner_with_chunk();
+    let begun = begun.filter(|chunk| !chunk.is_empty()).map(Ok);
+    iter(begun).chain(rest).boxed()
+}

@@ -1,0 +1,55 @@
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use thermocline_wire::fleet::{Ending, Refusal};
+
+use crate::parked::Parked;
+use crate::tally::Ended;
+
+/// Ends that are remembered, so that who comes late learns why.
+const REMEMBERED: usize = 50_000;
+
+/// How requests that are gone ended.
+#[derive(Default)]
+pub(super) struct Tombstones {
+    ends: HashMap<String, (Ended, Arc<str>)>,
+    order: VecDeque<String>,
+}
+
+impl Tombstones {
+    pub(super) fn note(&mut self, parked: &Parked, ended: Ended) {
+        if self.order.len() >= REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ends.remove(&oldest);
+        }
+        self.order.push_back(parked.id.clone());
+        let end = (ended, parked.deployment.clone());
+        self.ends.insert(parked.id.clone(), end);
+    }
+
+    pub(super) fn deployment(&self, id: &str) -> Option<Arc<str>> {
+        self.ends.get(id).map(|(_, deployment)| deployment.clone())
+    }
+
+    /// Why nothing more is taken of a job that is not parked.
+    pub(super) fn refusal(&self, id: &str) -> Refusal {
+        match self.ends.get(id).map(|(ended, _)| *ended) {
+            Some(Ended::Answered | Ended::Failed) => Refusal::Answered,
+            Some(Ended::Poison) => Refusal::Poison,
+            Some(Ended::Expired) => Refusal::Expired,
+            Some(Ended::ClientLeft) => Refusal::ClientLeft,
+            Some(Ended::Withdrawn) | None => Refusal::Abandoned,
+        }
+    }
+}
+
+/// What the holder of a request that ended so is told.
+pub(super) fn ending(ended: Ended) -> Ending {
+    match ended {
+        Ended::Answered | Ended::Failed | Ended::Poison => Ending::Settled,
+        Ended::Expired => Ending::Expired,
+        Ended::ClientLeft => Ending::ClientLeft,
+        Ended::Withdrawn => Ending::Closing,
+    }
+}

@@ -1,0 +1,170 @@
+use bytes::Bytes;
+use thermocline_wire::fleet::FailureKind;
+use tokio::sync::oneshot::error::TryRecvError;
+
+use super::*;
+use crate::payload::whole;
+use crate::room::Lounge;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn at(seconds: u64) -> Moment {
+    Moment::from_origin(Duration::from_secs(seconds))
+}
+
+/// A lot with a client for each request.
+struct Scene {
+    lot: Lot,
+    lounge: Arc<Lounge>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Scene {
+            lot: Lot::new(MINUTE),
+            lounge: Lounge::new(100, 1_000),
+        }
+    }
+
+    fn park(&mut self, id: &str, arrived: u64) -> oneshot::Receiver<Reply> {
+        let (tell, told) = oneshot::channel();
+        let parked = Parked {
+            id: id.to_owned(),
+            deployment: "m".into(),
+            ticket: "ticket".to_owned(),
+            method: "POST".to_owned(),
+            target: "/".to_owned(),
+            headers: Vec::new(),
+            payload: whole(Bytes::from_static(b"1234"), &self.lounge).unwrap(),
+            traceparent: None,
+            arrived: at(arrived),
+            deadline: at(arrived) + MINUTE,
+        };
+        self.lot.park(Arc::new(parked), tell);
+        told
+    }
+
+    fn claim(
+        &mut self,
+        id: &str,
+        worker: &str,
+        attempts: u32,
+        now: u64,
+    ) -> Result<Granted, Refusal> {
+        let claim = Claim {
+            worker: worker.to_owned(),
+            incarnation: "1".to_owned(),
+            ticket: "ticket".to_owned(),
+            attempts,
+        };
+        let run = format!("{worker} {attempts}");
+        self.lot
+            .claim(id, &claim, ("account", run), at(now), |_| Life::Lives)
+    }
+
+    fn standing(&self, now: u64) -> Standing {
+        let standings = self.lot.standings(at(now));
+        standings.get("m").copied().unwrap_or_default()
+    }
+
+    fn fail(&mut self, id: &str, run: &str, last: bool) -> Result<(), Refusal> {
+        let failure = Failure {
+            run: run.to_owned(),
+            worker: "w".to_owned(),
+            kind: FailureKind::RuntimeFailed,
+            status: Some(500),
+            detail: String::new(),
+            last,
+        };
+        self.lot.fail(id, failure, "account", at(1))
+    }
+}
+
+#[test]
+fn a_queue_stands_as_its_requests_do() {
+    let mut scene = Scene::new();
+    let (_one, _two) = (scene.park("1", 0), scene.park("2", 10));
+    let waits = |waiting, oldest, running| Standing {
+        waiting,
+        oldest: Duration::from_secs(oldest),
+        running,
+    };
+    assert_eq!(scene.standing(20), waits(2, 20, 0));
+    let granted = scene.claim("1", "w", 0, 20).unwrap();
+    assert_eq!(scene.standing(20), waits(1, 10, 1));
+    scene.fail("1", &granted.run, false).unwrap();
+    assert_eq!(scene.standing(20), waits(2, 20, 0));
+    scene.claim("1", "w", 1, 20).unwrap();
+    scene.claim("1", "v", 2, 20).unwrap();
+    assert_eq!(
+        scene.standing(20),
+        waits(1, 10, 1),
+        "superseded, not run twice"
+    );
+    scene.lot.leave("1", Ended::ClientLeft);
+    scene.lot.leave("1", Ended::ClientLeft);
+    scene.lot.leave("2", Ended::Expired);
+    assert_eq!(scene.standing(20), Standing::default());
+    assert_eq!(scene.lot.counts(), (0, 0));
+    assert_eq!(
+        (scene.lot.tally.disconnects, scene.lot.tally.expired),
+        (1, 1)
+    );
+}
+
+#[test]
+fn a_result_is_taken_once_and_then_there_is_no_other_run() {
+    let mut scene = Scene::new();
+    let _client = scene.park("1", 0);
+    let granted = scene.claim("1", "w", 0, 0).unwrap();
+    assert!(scene.lot.answer("1", &granted.run, "account").is_ok());
+    let twice = scene.lot.answer("1", &granted.run, "account");
+    assert_eq!(twice.unwrap_err(), Refusal::Answered);
+    assert_eq!(scene.claim("1", "v", 1, 0).unwrap_err(), Refusal::Answered);
+    scene.lot.leave("1", Ended::Answered);
+    assert_eq!(scene.claim("1", "v", 1, 0).unwrap_err(), Refusal::Answered);
+}
+
+#[test]
+fn a_dead_letter_holds_its_payload_until_it_is_archived_or_too_old() {
+    let mut scene = Scene::new();
+    for id in ["1", "2"] {
+        let mut client = scene.park(id, 0);
+        let granted = scene.claim(id, "w", 0, 0).unwrap();
+        assert!(matches!(client.try_recv(), Err(TryRecvError::Empty)));
+        scene.fail(id, &granted.run, true).unwrap();
+        assert!(matches!(client.try_recv(), Ok(Reply::Failed(_))));
+        drop(granted);
+    }
+    assert_eq!(scene.lounge.held_bytes(), 8);
+    assert_eq!(scene.lot.dead("1").unwrap().failures.len(), 1);
+    scene.lot.forget_dead("1");
+    assert_eq!(scene.lounge.held_bytes(), 4);
+    scene.lot.tidy(at(60));
+    assert_eq!(scene.lounge.held_bytes(), 4);
+    scene.lot.tidy(at(61));
+    assert_eq!(scene.lounge.held_bytes(), 0);
+}
+
+#[test]
+fn what_the_broker_gives_up_does_not_wait_for_its_deadline() {
+    let mut scene = Scene::new();
+    let mut client = scene.park("1", 0);
+    scene.lot.undeliverable("1", at(1));
+    assert!(matches!(client.try_recv(), Ok(Reply::Undeliverable)));
+    assert_eq!(scene.claim("1", "w", 0, 1).unwrap_err(), Refusal::Answered);
+}
+
+#[test]
+fn many_ends_are_remembered_and_not_without_bound() {
+    let mut scene = Scene::new();
+    for id in 0..60_000 {
+        let _client = scene.park(&id.to_string(), 0);
+        scene.lot.leave(&id.to_string(), Ended::Expired);
+    }
+    assert_eq!(
+        scene.claim("59999", "w", 0, 0).unwrap_err(),
+        Refusal::Expired
+    );
+    assert_eq!(scene.claim("0", "w", 0, 0).unwrap_err(), Refusal::Abandoned);
+}

@@ -1,0 +1,87 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thermocline_policy::Moment;
+use thermocline_provider::fleet::ParkedRequest;
+use thermocline_wire::fleet::{FailureKind, ResultHead};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::room::Room;
+
+/// A request that waits for its result.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    /// The job's.
+    pub(crate) id: String,
+    pub(crate) deployment: Arc<str>,
+    /// Admits to the claim.
+    pub(crate) ticket: String,
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) payload: Payload,
+    pub(crate) traceparent: Option<String>,
+    pub(crate) arrived: Moment,
+    pub(crate) deadline: Moment,
+}
+
+/// A request's body, whole.
+#[derive(Debug)]
+pub(crate) struct Payload {
+    pub(crate) bytes: Bytes,
+    /// Hexadecimal.
+    pub(crate) sha256: String,
+    pub(crate) _room: Room,
+}
+
+impl Parked {
+    /// The request, to be kept elsewhere.
+    pub(crate) fn request(&self) -> ParkedRequest {
+        ParkedRequest {
+            deployment: self.deployment.to_string(),
+            method: self.method.clone(),
+            target: self.target.clone(),
+            headers: self.headers.clone(),
+            payload: self.payload.bytes.clone(),
+        }
+    }
+}
+
+/// What a parked request is told.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A worker's result has begun.
+    Answer(Answer),
+    /// There will be no further attempt.
+    Failed(FailureKind),
+    /// Two holders died with it.
+    Poison,
+    /// The broker gave the job up.
+    Undeliverable,
+    /// The deployment is gone.
+    Withdrawn,
+}
+
+/// A result on its way from a worker to the client.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) head: ResultHead,
+    pub(crate) body: mpsc::Receiver<Piece>,
+    /// To be told when the client has all of it.
+    pub(crate) taken: oneshot::Sender<()>,
+}
+
+/// A piece of a result's body; the error says that the worker broke off.
+pub(crate) type Piece = Result<Bytes, BrokeOff>;
+
+/// The worker broke off in the middle of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BrokeOff;
+
+impl std::fmt::Display for BrokeOff {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the worker broke off")
+    }
+}
+
+impl std::error::Error for BrokeOff {}

@@ -1,0 +1,11 @@
+//! The gateway side of the fleet, with a broker in memory and scripted workers over real HTTP.
+#![allow(clippy::unwrap_used)] // the lint knows test functions, not what they call
+
+mod bounds;
+mod conformance;
+mod endings;
+mod gateway;
+mod letters;
+mod refusals;
+mod scene;
+mod streams;
