@@ -221,33 +221,48 @@ pub struct Model {
 #[serde(default)]
 pub struct Terms {
     /// The floor of GPU memory (of main memory for [`Shape::Cpu`]), MiB.
+    #[serde(skip_serializing_if = "is_zero")]
     pub memory_mib: u64,
     /// GPUs that one load takes.
+    #[serde(skip_serializing_if = "is_zero")]
     pub gpus: u32,
     /// The most workers that may hold it; 0 = no cap.
+    #[serde(skip_serializing_if = "is_zero")]
     pub max_workers: u32,
     /// Whether every worker holds it always; exempt from the cap.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
     /// Which workers it is for.
     pub shape: Shape,
     /// Whether it yields to work that is not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub preemptible: bool,
     /// Seconds without work after which a worker may forget it.
     pub idle_timeout_s: u64,
     /// Requests at a time on one worker; 0 = as many as it has permits.
+    #[serde(skip_serializing_if = "is_zero")]
     pub max_concurrency: u32,
     /// Members of the pool on a worker; 1 or more.
     pub members: u32,
     /// Whether a member takes one request at a time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
     /// Whether each member is an instance of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub per_worker: bool,
     /// Whether the member with the least work is next, instead of the next in turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub least_loaded: bool,
     /// Whether a member that errs is started anew.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restart_on_error: bool,
     /// Attempts in all before a job is a dead letter; 1 or more.
     pub max_attempts: u32,
+}
+
+/// What says nothing is left out: these are announced again and again.
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Default for Terms {

@@ -276,7 +276,7 @@ impl Lot {
         let mut entry = self.entries.remove(id)?;
         ended.count(&mut self.tally);
         self.queues.leave(&entry.parked);
-        self.ended.note(&entry.parked, ended);
+        self.ended.note(id, &entry.parked.deployment, ended);
         if let Some(ending) = entry.ending.take() {
             let _gone = ending.send(ended::ending(ended));
         }

@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 use thermocline_wire::fleet::{Ending, Refusal};
 
-use crate::parked::Parked;
 use crate::tally::Ended;
 
 /// Ends that are remembered, so that who comes late learns why.
@@ -17,15 +16,14 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    pub(super) fn note(&mut self, parked: &Parked, ended: Ended) {
+    pub(super) fn note(&mut self, id: &str, deployment: &Arc<str>, ended: Ended) {
         if self.order.len() >= REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
             self.ends.remove(&oldest);
         }
-        self.order.push_back(parked.id.clone());
-        let end = (ended, parked.deployment.clone());
-        self.ends.insert(parked.id.clone(), end);
+        self.order.push_back(id.to_owned());
+        self.ends.insert(id.to_owned(), (ended, deployment.clone()));
     }
 
     pub(super) fn deployment(&self, id: &str) -> Option<Arc<str>> {
@@ -51,5 +49,21 @@ pub(super) fn ending(ended: Ended) -> Ending {
         Ended::Expired => Ending::Expired,
         Ended::ClientLeft => Ending::ClientLeft,
         Ended::Withdrawn => Ending::Closing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ends_are_remembered_and_not_without_bound() {
+        let (mut ends, deployment) = (Tombstones::default(), Arc::from("m"));
+        for id in 0..=REMEMBERED {
+            ends.note(&id.to_string(), &deployment, Ended::Expired);
+        }
+        assert_eq!(ends.refusal(&REMEMBERED.to_string()), Refusal::Expired);
+        assert_eq!(ends.refusal("0"), Refusal::Abandoned);
+        assert_eq!(ends.order.len(), ends.ends.len());
     }
 }

@@ -154,17 +154,3 @@ fn what_the_broker_gives_up_does_not_wait_for_its_deadline() {
     assert!(matches!(client.try_recv(), Ok(Reply::Undeliverable)));
     assert_eq!(scene.claim("1", "w", 0, 1).unwrap_err(), Refusal::Answered);
 }
-
-#[test]
-fn many_ends_are_remembered_and_not_without_bound() {
-    let mut scene = Scene::new();
-    for id in 0..60_000 {
-        let _client = scene.park(&id.to_string(), 0);
-        scene.lot.leave(&id.to_string(), Ended::Expired);
-    }
-    assert_eq!(
-        scene.claim("59999", "w", 0, 0).unwrap_err(),
-        Refusal::Expired
-    );
-    assert_eq!(scene.claim("0", "w", 0, 0).unwrap_err(), Refusal::Abandoned);
-}

@@ -14,8 +14,16 @@ use crate::scene::{Scene, deploy, settings, still};
 #[tokio::test]
 async fn nobody_else_on_this_machine_gets_in() {
     let scene = Scene::new().await;
-    let request = scene.post("/").header("x-thermocline-fleet-token", "guess");
-    assert_eq!(request.send().await.unwrap().status(), 401);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for token in [None, Some("guess")] {
+        let request = client.post(&scene.address.url).body("prompt");
+        let request = request.header("x-thermocline-fleet-deployment", "m");
+        let request = token.into_iter().fold(request, |request, token| {
+            request.header("x-thermocline-fleet-token", token)
+        });
+        assert_eq!(request.send().await.unwrap().status(), 401);
+    }
+    assert_eq!(scene.tally().published, 0);
 }
 
 #[tokio::test]
