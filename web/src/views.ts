@@ -33,6 +33,7 @@ export const VIEWS: readonly View[] = [
     key: 'p',
     load: () => import('./views/Providers.svelte'),
   },
+  { word: 'fleet', title: 'Fleet', key: 'f', load: () => import('./views/Fleet.svelte') },
   { word: 'deploy', title: 'Deploy', key: 'n', load: () => import('./views/Deploy.svelte') },
   { word: 'deployments', title: 'Deployment', load: () => import('./views/Deployment.svelte') },
 ];

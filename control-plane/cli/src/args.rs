@@ -73,6 +73,9 @@ pub(crate) enum Command {
     /// Keep what deployments use and nobody reads back
     #[command(subcommand)]
     Secret(crate::secret::SecretCommand),
+    /// Look at jobs of the shared fleet that failed for good, and run them once more
+    #[command(subcommand)]
+    Dlq(crate::dlq::DlqCommand),
     /// Check that the server is there, lets us in, and is well
     Doctor,
     /// Write a completion script for a shell

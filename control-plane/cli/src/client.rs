@@ -107,11 +107,20 @@ impl Client {
 
     /// `GET /api/v1/PATH`, page after page.
     pub(crate) async fn get_all(&self, path: &[&str]) -> Result<Document, CallError> {
+        self.get_all_where(path, &[]).await
+    }
+
+    /// `GET /api/v1/PATH?QUERY`, page after page.
+    pub(crate) async fn get_all_where(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<Document, CallError> {
         let mut items = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let query = cursor.iter().map(|at| ("cursor", at.as_str()));
-            let query: Vec<_> = query.collect();
+            let cursors = cursor.iter().map(|at| ("cursor", at.as_str()));
+            let query: Vec<_> = query.iter().copied().chain(cursors).collect();
             let page = self.get_where(path, &query).await?;
             items.extend(page.items());
             match page.next() {
@@ -134,6 +143,16 @@ impl Client {
     /// `POST /api/v1/PATH` without a body.
     pub(crate) async fn post(&self, path: &[&str]) -> Result<Document, CallError> {
         self.call(self.api(Method::POST, path, &[])).await
+    }
+
+    /// `POST /api/v1/PATH`.
+    pub(crate) async fn post_with(
+        &self,
+        path: &[&str],
+        body: &serde_json::Value,
+    ) -> Result<Document, CallError> {
+        self.call(self.api(Method::POST, path, &[]).json(body))
+            .await
     }
 
     /// `DELETE /api/v1/PATH`.

@@ -5,6 +5,7 @@ mod client;
 mod cost;
 mod demo;
 mod deploy;
+mod dlq;
 mod doctor;
 mod document;
 mod events;
@@ -75,6 +76,7 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         }
         Command::Provider(ProviderCommand::Test(args)) => provider::test(format, &args).await,
         Command::Secret(command) => secret::run(&session()?, &command).await,
+        Command::Dlq(command) => dlq::run(&session()?, &command).await,
         Command::Doctor => doctor::run(&session()?).await,
         Command::Completions(args) => completions(args.shell),
         Command::Serve(args) => serve::run(&args).await,

@@ -9,6 +9,7 @@ use futures_util::stream::BoxStream;
 use thermocline_clock::Clock;
 use thermocline_policy::{Defaults, Moment, Spec};
 use thermocline_provider::Provider;
+use thermocline_provider::fleet::SharedFleet;
 use thermocline_store::{DeploymentRow, Postings, Store};
 use thermocline_table::{Config, Deployment, Ended, Snapshot, Table};
 use thermocline_wire::spec_from_json;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cold_starts::ColdStarts;
 use crate::config::StartError;
+use crate::dead_letters::{DeadLetterSettings, DeadLetters};
 use crate::deployment::Controlled;
 use crate::events::Events;
 use crate::instance::Instance;
@@ -50,6 +52,10 @@ pub struct Parts {
     pub secrets: Secrets,
     /// The providers: name, kind, adapter. The Docker daemon is named `docker`.
     pub providers: Vec<(String, &'static str, Arc<dyn Provider>)>,
+    /// The shared fleet, where there is one.
+    pub fleet: Option<Arc<dyn SharedFleet>>,
+    /// What is kept of its dead letters.
+    pub dead_letters: DeadLetterSettings,
     /// Hints that something changed at a provider, by its name.
     pub hints: Vec<(String, BoxStream<'static, ()>)>,
     /// How instances are asked whether they are ready and alive.
@@ -88,6 +94,10 @@ pub struct ControlPlane {
     pub(crate) tail: broadcast::Sender<Ended>,
     /// Instances whose providers are no longer configured.
     pub(crate) out_of_reach: OutOfReach,
+    /// The shared fleet, where there is one.
+    pub(crate) fleet: Option<Arc<dyn SharedFleet>>,
+    /// Its jobs that nobody will run any more.
+    pub(crate) dead_letters: DeadLetters,
     /// Where work begun by a request goes on.
     pub(crate) runtime: Handle,
     base_domain: String,
@@ -108,6 +118,7 @@ impl ControlPlane {
         let owner = parts.store.owner().await?;
         let (nudges, nudged) = mpsc::unbounded_channel();
         let (notes, noted) = mpsc::unbounded_channel();
+        let (dead_letters, turns) = DeadLetters::new(parts.dead_letters);
         let clock = parts.clock.clone();
         let redaction = parts.secrets.redaction().clone();
         let providers = parts.providers.into_iter().map(|(name, kind, adapter)| {
@@ -146,6 +157,8 @@ impl ControlPlane {
             notes,
             orphans: Mutex::default(),
             out_of_reach: OutOfReach::default(),
+            fleet: parts.fleet,
+            dead_letters,
             deployments: Mutex::default(),
             index: Mutex::default(),
             nudges,
@@ -156,6 +169,7 @@ impl ControlPlane {
         tokio::spawn(control.clone().pass_when_nudged(nudged));
         tokio::spawn(control.clone().tick());
         tokio::spawn(control.clone().post_books());
+        control.start_dead_letters(turns).await?;
         control.start_sweeps(parts.hints);
         Ok(control)
     }

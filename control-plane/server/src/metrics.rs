@@ -1,6 +1,8 @@
 //! Prometheus metrics, read from what exists: a deployment that is gone leaves
 //! no series behind, and no label comes from a client.
 
+mod fleet;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -45,6 +47,7 @@ impl Collector for View {
         self.costs(&mut encoder)?;
         self.instances(&mut encoder)?;
         self.providers(&mut encoder)?;
+        self.fleet(&mut encoder)?;
         self.loops(&mut encoder)
     }
 }

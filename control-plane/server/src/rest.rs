@@ -2,9 +2,11 @@
 
 mod body;
 mod costs;
+mod dead_letters;
 mod deployments;
 mod docs;
 mod events;
+mod fleet;
 mod observe;
 mod params;
 mod problem;
@@ -104,6 +106,13 @@ fn guarded() -> Vec<(Method, &'static str, Handler)> {
         (Method::GET, "/api/v1/secrets", get(secrets::list)),
         (Method::PUT, "/api/v1/secrets/{name}", put(secrets::set)),
         (Method::DELETE, "/api/v1/secrets/{name}", delete(secrets::delete)),
+        (Method::GET, "/api/v1/fleet/workers", get(fleet::workers)),
+        (Method::GET, "/api/v1/fleet/queues", get(fleet::queues)),
+        (Method::GET, "/api/v1/fleet/dead-letters", get(dead_letters::list)),
+        (Method::POST, "/api/v1/fleet/dead-letters/replay", post(dead_letters::replay_group)),
+        (Method::GET, "/api/v1/fleet/dead-letters/{id}", get(dead_letters::read)),
+        (Method::DELETE, "/api/v1/fleet/dead-letters/{id}", delete(dead_letters::discard)),
+        (Method::POST, "/api/v1/fleet/dead-letters/{id}/replay", post(dead_letters::replay)),
         (Method::GET, "/api/v1/events", get(events::stream)),
         (Method::GET, "/metrics", get(observe::metrics)),
         (Method::GET, "/openapi.json", get(openapi)),

@@ -9,6 +9,7 @@
 //!
 //! The store reads no clock; whoever writes says when it is.
 mod backup;
+mod dead_letters;
 mod decisions;
 mod deployments;
 mod error;
@@ -24,6 +25,10 @@ mod row;
 mod secrets;
 mod sessions;
 
+pub use dead_letters::{
+    DeadLetterCause, DeadLetterFilter, DeadLetterGroup, DeadLetterLimits, DeadLetterRow,
+    DeadLetterState, NewDeadLetter,
+};
 pub use decisions::NewDecision;
 pub use deployments::NewDeployment;
 pub use error::{Result, StoreError};

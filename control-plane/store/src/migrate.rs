@@ -32,6 +32,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "secrets",
         sql: include_str!("../../../migrations/sqlite/0004_secrets.sql"),
     },
+    Migration {
+        version: 5,
+        name: "dead_letters",
+        sql: include_str!("../../../migrations/sqlite/0005_dead_letters.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

@@ -172,6 +172,6 @@ fn state(row: &SqliteRow) -> sqlx::Result<InstanceState> {
         .ok_or_else(|| unreadable("state"))
 }
 
-fn unreadable(column: &'static str) -> sqlx::Error {
+pub(crate) fn unreadable(column: &'static str) -> sqlx::Error {
     sqlx::Error::Decode(format!("no such value of `{column}`").into())
 }

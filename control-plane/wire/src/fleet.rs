@@ -12,6 +12,8 @@
 //! Refusals are problem+json whose `code` is a [`Refusal`]. Times travel as
 //! what remains, since clocks differ.
 
+mod nouns;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -168,6 +170,28 @@ pub enum FailureKind {
     RuntimeFailed,
     /// The runtime said that the request is wrong.
     Rejected,
+}
+
+/// Why a worker made a job a dead letter: the report beside it, whose own body
+/// holds every failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obituary {
+    /// What its failures say about trying it again.
+    pub class: Class,
+    /// The last of them.
+    pub failure: Failure,
+}
+
+/// What a dead letter's failures say about trying it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// It may succeed another time.
+    Transient,
+    /// It fails the same way every time.
+    Deterministic,
+    /// It kills what runs it.
+    Poison,
 }
 
 /// Which GPUs' worth of work a model is.

@@ -18,8 +18,10 @@ use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, TrustedProxies};
 use thermocline_policy::Defaults;
 use thermocline_provider::Provider;
+use thermocline_provider::fleet::SharedFleet;
 use thermocline_server::{
-    AdminToken, ControlPlane, HttpProbe, KeyOrigin, Parts, Redaction, Secrets, serve_admin,
+    AdminToken, ControlPlane, DeadLetterSettings, HttpProbe, KeyOrigin, Parts, Redaction, Secrets,
+    serve_admin,
 };
 use thermocline_store::Store;
 use thermocline_table::Table;
@@ -50,6 +52,10 @@ pub struct Setup {
     pub base_domain: String,
     /// How long a client may take.
     pub timeouts: Timeouts,
+    /// The shared fleet.
+    pub fleet: Option<Arc<dyn SharedFleet>>,
+    /// What is kept of its dead letters.
+    pub dead_letters: DeadLetterSettings,
     folder: Arc<TempDir>,
 }
 
@@ -67,6 +73,8 @@ impl Setup {
             trusted: Vec::new(),
             base_domain: String::new(),
             timeouts: Timeouts::default(),
+            fleet: None,
+            dead_letters: DeadLetterSettings::default(),
             folder: Arc::new(TempDir::new().expect("a temporary folder")),
         }
     }
@@ -81,6 +89,12 @@ impl Setup {
     pub fn provider(mut self, name: &str, provider: impl Provider + 'static) -> Self {
         let elsewhere = Elsewhere::new(Handle::current(), provider);
         self.providers.push((name.to_owned(), Arc::new(elsewhere)));
+        self
+    }
+
+    /// With a shared fleet, which outlives a crash.
+    pub fn fleet(mut self, fleet: impl SharedFleet + 'static) -> Self {
+        self.fleet = Some(Arc::new(fleet));
         self
     }
 
@@ -167,6 +181,8 @@ impl System {
             folder: self.setup.folder.clone(),
             vram: self.setup.vram,
             timeouts: self.setup.timeouts,
+            fleet: self.setup.fleet.clone(),
+            dead_letters: self.setup.dead_letters,
         }
     }
 }
@@ -190,6 +206,8 @@ struct Wiring {
     vram: u64,
     trusted: Vec<String>,
     timeouts: Timeouts,
+    fleet: Option<Arc<dyn SharedFleet>>,
+    dead_letters: DeadLetterSettings,
     providers: Vec<(String, &'static str, Arc<dyn Provider>)>,
     lifecycle: Lifecycle,
 }
@@ -207,6 +225,8 @@ impl Wiring {
             vram: setup.vram,
             trusted: setup.trusted.clone(),
             timeouts: setup.timeouts,
+            fleet: setup.fleet.clone(),
+            dead_letters: setup.dead_letters,
             providers: setup.providers.iter().map(named).collect(),
             lifecycle: lifecycle.clone(),
         }
@@ -235,6 +255,8 @@ impl Wiring {
             base_domain: self.base_domain,
             vram: self.vram,
             providers: self.providers,
+            fleet: self.fleet,
+            dead_letters: self.dead_letters,
             hints: Vec::new(),
             probe: Arc::new(HttpProbe::new()),
             drain: self.lifecycle.drain.clone(),

@@ -16,6 +16,12 @@ export type EndedRequest = Schemas['EndedRequest'];
 export type Costs = Omit<Schemas['Costs'], 'next'>;
 export type Provider = Schemas['Provider'];
 export type Offer = Schemas['Offer'];
+export type Worker = Schemas['Worker'];
+export type Queue = Schemas['Queue'];
+export type DeadLetter = Schemas['DeadLetter'];
+export type WholeDeadLetter = Schemas['WholeDeadLetter'];
+export type DeadLetterGroup = Schemas['DeadLetterGroup'];
+export type FailureClass = Schemas['FailureClass'];
 export type Problem = Schemas['Problem'];
 export type Spec = Schemas['Spec'];
 /** An event; beside what is named, each kind has fields of its own. */

@@ -27,6 +27,13 @@ export function dollars(usd: number | null | undefined): string {
   return `$${usd.toLocaleString('en', { minimumFractionDigits: places, maximumFractionDigits: places })}`;
 }
 
+/** Memory, as `512 MiB` or `11 GiB`. */
+export function memory(mib: number): string {
+  if (mib < 1024) return `${mib} MiB`;
+  const gib = mib / 1024;
+  return `${gib < 9.95 ? gib.toFixed(1) : Math.round(gib)} GiB`;
+}
+
 /** How long ago a time was, as `12 s`. */
 export function age(time: string, now: number): string {
   return span(Math.max(0, (now - Date.parse(time)) / 1000));

@@ -161,7 +161,7 @@ async fn control_plane(
     let docker = adapters::docker(config, &on.clock)?;
     hints.push((adapters::DOCKER.to_owned(), docker.watch(&owner).boxed()));
     let broker = Arc::new(MemoryBroker::new(on.clock.clone(), &Limits::default()));
-    let (_fleet, named) = adapters::fleet(config, broker, &on.clock).await?;
+    let (fleet, named) = adapters::fleet(config, broker, &on.clock).await?;
     providers.push(named);
     let docker: Arc<dyn Provider> = Arc::new(docker);
     providers.push((adapters::DOCKER.to_owned(), "docker", docker));
@@ -174,6 +174,8 @@ async fn control_plane(
         vram: config.vram.unwrap_or(0),
         secrets: on.secrets,
         providers,
+        fleet: Some(fleet),
+        dead_letters: config.fleet.dead_letters,
         hints,
         probe: Arc::new(HttpProbe::new()),
         drain: on.drain,

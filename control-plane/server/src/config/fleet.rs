@@ -1,3 +1,5 @@
+mod dead_letters;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -6,6 +8,7 @@ use thermocline_policy::is_dns_label;
 use thermocline_wire::reader::{Object, text};
 
 use super::listen;
+use crate::dead_letters::DeadLetterSettings;
 
 /// `[fleet]`: the shared fleet's gateway side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct FleetConfig {
     pub max_parked_bytes: u64,
     /// Who may pull.
     pub workers: Vec<FleetWorker>,
+    /// What is kept of dead letters.
+    pub dead_letters: DeadLetterSettings,
 }
 
 /// `[fleet.workers.NAME]`: a worker's credential.
@@ -58,6 +63,7 @@ impl Default for FleetConfig {
             max_parked: 10_000,
             max_parked_bytes: 1 << 30,
             workers: Vec::new(),
+            dead_letters: DeadLetterSettings::default(),
         }
     }
 }
@@ -82,6 +88,7 @@ pub(super) fn fleet(section: Option<Object<'_>>) -> FleetConfig {
             .size("max_parked_bytes")
             .unwrap_or(usual.max_parked_bytes),
         workers: workers.map(|it| accounts(&it)).unwrap_or_default(),
+        dead_letters: dead_letters::dead_letters(section.object("dead_letters")),
     };
     if !config.listen.ip().is_loopback() && config.workers.is_empty() {
         section.wrong(

@@ -101,17 +101,24 @@ fn the_fleet_has_its_defaults_and_every_mistake_is_reported() {
     let fleet = json!({
         "listen": "0.0.0.0:8082", "advertise": "https://gw:8082", "max_payload": "1MiB",
         "workers": { "a": { "token_env": "A", "may_pull": ["team-*", "m"] } },
+        "dead_letters": { "keep": 5, "keep_for": "1h" },
     });
     let fleet = Config::read(&json!({ "fleet": fleet })).unwrap().fleet;
     assert!(fleet.given && fleet.max_payload == 1 << 20);
+    assert_eq!(fleet.dead_letters.limits.letters, 5);
+    assert_eq!(fleet.dead_letters.limits.payload_bytes, 256 << 20);
     assert_eq!(fleet.advertise.as_deref(), Some("https://gw:8082"));
     assert_eq!(fleet.workers[0].may_pull, ["team-*", "m"]);
     let found = mistakes(json!({ "fleet": {
         "listen": "0.0.0.0:1", "advertise": "gw", "max_parked": 0, "x": 1,
         "workers": { "A": {}, "b": {}, "c": { "token_env": "C", "may_pull": ["a*b"] } },
+        "dead_letters": { "keep": 0, "max_payload": "big", "replays": 1 },
     } }));
     let mut expected = [
         "fleet.advertise",
+        "fleet.dead_letters.keep",
+        "fleet.dead_letters.max_payload",
+        "fleet.dead_letters.replays",
         "fleet.max_parked",
         "fleet.workers.A",
         "fleet.workers.b.token_env",

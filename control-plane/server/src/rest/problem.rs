@@ -5,6 +5,7 @@ use thermocline_policy::FieldErrors;
 use thermocline_provider::ProviderError;
 use thermocline_store::StoreError;
 
+use crate::dead_letters::Refused;
 use crate::edit::EditError;
 
 /// An error as `application/problem+json` (RFC 9457); holds no inner detail.
@@ -75,6 +76,16 @@ impl From<EditError> for Problem {
             EditError::Conflict(detail) => Problem::new(409, "conflict", detail),
             EditError::Unsealable => Problem::new(503, "key_unavailable", error.to_string()),
             EditError::Store(source) => source.into(),
+        }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NotFound => Problem::new(404, "not_found", refused.to_string()),
+            Refused::Conflict { code, detail } => Problem::new(409, code, detail),
+            Refused::Store(source) => source.into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // the helpers too are tests
 mod b27_busy;
 mod backup;
+mod dead_letters;
 mod decisions;
 mod deployments;
 mod events;

@@ -129,6 +129,10 @@ async fn mistakes_in_a_path_or_query_are_problem_documents() {
         "/deployments/m/decisions?cursor=x",
         "/providers/toy/offers?tier=moon",
         "/providers/toy/offers?gpus=two",
+        "/fleet/dead-letters?class=bad",
+        "/fleet/dead-letters?state=gone",
+        "/fleet/dead-letters?group=class",
+        "/fleet/dead-letters?limit=501",
     ] {
         let (status, body) = scene.admin(Method::GET, path).await;
         assert_eq!(

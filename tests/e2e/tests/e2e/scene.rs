@@ -218,7 +218,7 @@ pub(crate) fn ok() -> Reply {
 /// Sockets stay real while the clock does not: what the last step set off gets
 /// a moment, so that no deadline passes on the test's clock alone.
 #[allow(clippy::disallowed_methods)]
-async fn breathe(millis: u64) {
+pub(crate) async fn breathe(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 

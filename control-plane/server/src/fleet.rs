@@ -1,0 +1,80 @@
+//! The shared fleet as REST and metrics show it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use thermocline_provider::fleet::{SeenQueue, SeenWorker};
+
+use crate::control::ControlPlane;
+
+impl ControlPlane {
+    /// The workers that reported lately, by name.
+    pub(crate) fn workers(&self) -> Vec<SeenWorker> {
+        let fleet = self.fleet.as_ref();
+        fleet.map(|fleet| fleet.workers()).unwrap_or_default()
+    }
+
+    /// The queues of the fleet, by deployment.
+    pub(crate) fn queues(&self) -> Vec<SeenQueue> {
+        let fleet = self.fleet.as_ref();
+        fleet.map(|fleet| fleet.queues()).unwrap_or_default()
+    }
+}
+
+/// Jobs in hand ÷ jobs that may be, over `workers`; `None` where none may be.
+pub(crate) fn utilisation(workers: &[SeenWorker]) -> Option<f64> {
+    let sum = |of: fn(&SeenWorker) -> u32| workers.iter().map(|w| f64::from(of(w))).sum::<f64>();
+    let permits = sum(|worker| worker.report.permits);
+    (permits > 0.0).then(|| sum(|worker| worker.report.in_flight) / permits)
+}
+
+/// A worker by its last report.
+pub(crate) fn worker_json(worker: &SeenWorker) -> Value {
+    let report = &worker.report;
+    json!({
+        "name": report.worker,
+        "incarnation": report.incarnation,
+        "state": report.state,
+        "shape": report.shape,
+        "age_s": seconds(worker.age),
+        "permits": report.permits,
+        "in_flight": report.in_flight,
+        "memory_mib": report.memory_mib,
+        "free_mib": report.free_mib,
+        "resident": report.resident.iter().map(resident_json).collect::<Vec<_>>(),
+        "subscribed": report.subscribed,
+        "loads": report.loads,
+        "evictions": report.evictions,
+        "jobs": report.jobs,
+        "load_rate": report.load_rate,
+    })
+}
+
+fn resident_json(model: &thermocline_wire::fleet::Resident) -> Value {
+    json!({
+        "deployment": model.deployment,
+        "memory_mib": model.memory_mib,
+        "in_flight": model.in_flight,
+        "idle_s": seconds(Duration::from_millis(model.idle_ms)),
+        "load_s": seconds(Duration::from_millis(model.load_ms)),
+        "loading": model.loading,
+    })
+}
+
+/// A deployment's queue.
+pub(crate) fn queue_json(queue: &SeenQueue) -> Value {
+    json!({
+        "deployment": queue.deployment,
+        "waiting": queue.waiting,
+        "oldest_s": seconds(queue.oldest),
+        "running": queue.running,
+        "served_by": queue.served_by,
+        "held_by": queue.held_by,
+        "terms": queue.terms,
+    })
+}
+
+/// With a millisecond's resolution.
+fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1_000.0).round() / 1_000.0
+}

@@ -1,0 +1,389 @@
+//! Jobs of the shared fleet that failed for good: archived once, looked at,
+//! and run once more where that may help.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use thermocline_clock::ManualClock;
+use thermocline_provider::fleet::Replayed;
+use thermocline_provider::{ProviderError, ProviderErrorKind};
+use thermocline_support::fleet::{FakeFleet, Letter};
+use thermocline_support::process::{self, Ran};
+use thermocline_support::system::{Setup, System, TOKEN, manual_clock};
+use thermocline_wire::fleet::{Class, FailureKind};
+
+use crate::scene::{SECOND, breathe, real_now};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Archive {
+    time: ManualClock,
+    fleet: FakeFleet,
+    system: System,
+}
+
+impl Archive {
+    /// A system with a fleet that runs `m`.
+    async fn new() -> Archive {
+        Archive::with(|setup| setup).await
+    }
+
+    async fn with(change: impl FnOnce(Setup) -> Setup) -> Archive {
+        let (time, fleet) = (manual_clock(), FakeFleet::default());
+        fleet.queue("m", 0);
+        let setup = change(Setup::new().on(&time).fleet(fleet.clone()));
+        Archive {
+            system: setup.start().await,
+            time,
+            fleet,
+        }
+    }
+
+    async fn crash(self) -> Archive {
+        let setup = self.system.crash();
+        Archive {
+            system: setup.start().await,
+            ..self
+        }
+    }
+
+    async fn call(&self, method: Method, path: &str) -> (u16, Value) {
+        let path = format!("/fleet/dead-letters{path}");
+        let (status, body) = self.system.admin.call(method, &path, None).await;
+        (status.as_u16(), body)
+    }
+
+    async fn list(&self, query: &str) -> Vec<Value> {
+        let (status, body) = self.call(Method::GET, query).await;
+        assert_eq!(status, 200, "{body}");
+        body["items"].as_array().unwrap().clone()
+    }
+
+    async fn read(&self, id: &str) -> Value {
+        self.call(Method::GET, &format!("/{id}")).await.1
+    }
+
+    async fn replay(&self, id: &str) -> (u16, Value) {
+        self.call(Method::POST, &format!("/{id}/replay")).await
+    }
+
+    async fn replay_group(&self, fingerprint: &Value) -> (u16, Value) {
+        let body = json!({ "fingerprint": fingerprint });
+        let path = "/fleet/dead-letters/replay";
+        let admin = &self.system.admin;
+        let (status, body) = admin.call(Method::POST, path, Some(&body)).await;
+        (status.as_u16(), body)
+    }
+
+    async fn bury(&self, letter: Letter) {
+        self.fleet.bury(letter);
+        self.until(async || self.fleet.unarchived() == 0).await;
+    }
+
+    async fn until(&self, holds: impl AsyncFn() -> bool) {
+        let began = real_now();
+        while !holds().await {
+            assert!(began.elapsed() < PATIENCE, "it never comes true");
+            breathe(1).await;
+        }
+    }
+
+    async fn until_state(&self, id: &str, state: &str) -> Value {
+        self.until(async || self.read(id).await["state"] == state)
+            .await;
+        self.read(id).await
+    }
+}
+
+fn transient(id: &str) -> Letter {
+    Letter::new(
+        id,
+        Class::Transient,
+        FailureKind::TimedOut,
+        "no answer in 30 s",
+    )
+}
+
+#[tokio::test]
+async fn b31_a_job_that_fails_for_good_is_one_letter_with_payload_attempts_and_last_error() {
+    let archive = Archive::new().await;
+    archive.bury(transient("job1")).await;
+    archive.bury(transient("job1")).await;
+    let letters = archive.list("").await;
+    assert_eq!(letters.len(), 1);
+    let letter = archive.read("job1").await;
+    assert_eq!(
+        (&letter["state"], &letter["attempts"]),
+        (&json!("open"), &json!(3))
+    );
+    assert_eq!(
+        (&letter["kind"], &letter["detail"]),
+        (&json!("timed_out"), &json!("no answer in 30 s"))
+    );
+    assert_eq!(letter["failures"].as_array().unwrap().len(), 1);
+    assert_eq!(letter["failures"][0]["worker"], "w1");
+    assert_eq!(letter["payload"]["content"], "the payload");
+    let metrics = archive.system.admin.metrics().await;
+    let counted = "thermocline_fleet_dead_letters_total{class=\"transient\"} 1";
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[tokio::test]
+async fn what_lets_somebody_in_is_not_kept_and_what_was_left_out_is_told() {
+    let archive = Archive::new().await;
+    archive.bury(transient("job1")).await;
+    let letter = archive.read("job1").await;
+    assert!(!letter.to_string().contains("sentinel"), "{letter}");
+    assert_eq!(letter["request"]["target"], "/v1/run?n=1");
+    assert_eq!(
+        letter["cut"],
+        json!(["header authorization", "query token"])
+    );
+}
+
+#[tokio::test]
+async fn a_transient_letter_is_replayed_once_and_says_how_that_ended() {
+    let archive = Archive::new().await;
+    archive.bury(transient("job1")).await;
+    archive.fleet.next_replay(Ok(Replayed::Answered(200)));
+    let (status, letter) = archive.replay("job1").await;
+    assert_eq!((status, &letter["replayable"]), (202, &json!(false)));
+    let letter = archive.until_state("job1", "replayed").await;
+    assert_eq!(letter["outcome"]["result"], "answered");
+    assert_eq!(letter["outcome"]["status"], 200);
+    let replayed = archive.fleet.replayed();
+    assert_eq!(replayed.len(), 1);
+    assert_eq!(
+        (&*replayed[0].method, &*replayed[0].payload),
+        ("POST", &b"the payload"[..])
+    );
+    let (status, problem) = archive.replay("job1").await;
+    assert_eq!((status, &problem["code"]), (409, &json!("replayed")));
+}
+
+#[tokio::test]
+async fn what_would_fail_again_is_not_replayed_and_the_reason_is_told() {
+    let archive = Archive::new().await;
+    for (id, class) in [("bad", Class::Deterministic), ("evil", Class::Poison)] {
+        let kind = FailureKind::RuntimeFailed;
+        archive
+            .bury(Letter::new(id, class, kind, "CUDA error"))
+            .await;
+    }
+    let uncovered = Letter {
+        request: None,
+        ..transient("gone")
+    };
+    archive.bury(uncovered).await;
+    for (id, code) in [
+        ("bad", "deterministic"),
+        ("evil", "poison"),
+        ("gone", "no_request"),
+    ] {
+        let (status, problem) = archive.replay(id).await;
+        assert_eq!((status, &problem["code"]), (409, &json!(code)), "{problem}");
+        assert_eq!(archive.read(id).await["not_replayable"], problem["detail"]);
+        assert_eq!(archive.read(id).await["state"], "open");
+    }
+    let fingerprint = &archive.read("evil").await["fingerprint"];
+    assert_eq!(archive.replay_group(fingerprint).await.0, 409);
+    assert_eq!(archive.replay_group(&json!("0000")).await.0, 404);
+    assert_eq!(archive.replay("nobody").await.0, 404);
+    assert!(archive.fleet.replayed().is_empty());
+}
+
+#[tokio::test]
+async fn a_group_is_replayed_one_after_the_other() {
+    let archive = Archive::new().await;
+    for id in ["a", "b", "c"] {
+        archive.bury(transient(id)).await;
+        archive.fleet.next_replay(Ok(Replayed::Answered(200)));
+    }
+    archive
+        .bury(Letter::new(
+            "d",
+            Class::Poison,
+            FailureKind::TimedOut,
+            "no answer in 7 s",
+        ))
+        .await;
+    let groups = archive.list("?group=fingerprint").await;
+    assert_eq!(groups.len(), 1, "{groups:?}");
+    assert_eq!(
+        (&groups[0]["letters"], &groups[0]["replayable"]),
+        (&json!(4), &json!(3))
+    );
+    assert_eq!(groups[0]["classes"], json!(["transient", "poison"]));
+    let (status, begun) = archive.replay_group(&groups[0]["fingerprint"]).await;
+    assert_eq!(status, 202, "{begun}");
+    assert_eq!(
+        (&begun["replaying"], &begun["left"]),
+        (&json!(3), &json!(1))
+    );
+    for (count, id) in [(1, "a"), (2, "b"), (3, "c")] {
+        archive.until_state(id, "replayed").await;
+        assert_eq!(archive.fleet.replayed().len(), count);
+        archive.time.advance(SECOND);
+    }
+    assert_eq!(archive.read("d").await["state"], "open");
+}
+
+#[tokio::test]
+async fn a_replay_that_nobody_answers_leaves_the_letter_open() {
+    let archive = Archive::new().await;
+    archive.bury(transient("job1")).await;
+    let away = ProviderError::new(
+        ProviderErrorKind::Unavailable,
+        "the queue cannot be reached",
+    );
+    for (end, result) in [(Ok(Replayed::Expired), "expired"), (Err(away), "refused")] {
+        archive.fleet.next_replay(end);
+        assert_eq!(archive.replay("job1").await.0, 202);
+        let letter = archive.until_state("job1", "open").await;
+        assert_eq!(letter["outcome"]["result"], result);
+        archive.time.advance(SECOND);
+    }
+    archive
+        .fleet
+        .next_replay(Ok(Replayed::Failed(FailureKind::TimedOut)));
+    assert_eq!(archive.replay("job1").await.0, 202);
+    let letter = archive.until_state("job1", "replayed").await;
+    assert_eq!(letter["outcome"]["kind"], "timed_out");
+}
+
+#[tokio::test]
+async fn a_crash_loses_no_letter_and_opens_what_was_being_replayed() {
+    let archive = Archive::new().await;
+    archive.bury(transient("job1")).await;
+    assert_eq!(archive.replay("job1").await.0, 202);
+    archive
+        .until(async || archive.fleet.replayed().len() == 1)
+        .await;
+    let archive = archive.crash().await;
+    let letter = archive.read("job1").await;
+    assert_eq!(
+        (&letter["state"], &letter["replayable"]),
+        (&json!("open"), &json!(true))
+    );
+    assert_eq!(letter["outcome"]["result"], "interrupted");
+    archive.bury(transient("job2")).await;
+    assert_eq!(archive.list("").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_letter_is_discarded_with_its_payload_and_stays_to_be_counted() {
+    let archive = Archive::new().await;
+    archive.bury(transient("job1")).await;
+    assert_eq!(archive.call(Method::DELETE, "/job1").await.0, 204);
+    assert_eq!(archive.call(Method::DELETE, "/job1").await.0, 204);
+    assert_eq!(archive.call(Method::DELETE, "/nobody").await.0, 404);
+    let letter = archive.read("job1").await;
+    assert_eq!(
+        (&letter["state"], &letter["payload"]["kept"]),
+        (&json!("discarded"), &json!(false))
+    );
+    assert_eq!(archive.replay("job1").await.1["code"], "discarded");
+    assert!(archive.list("?state=open").await.is_empty());
+    assert_eq!(archive.list("?state=discarded&deployment=m").await.len(), 1);
+    assert!(archive.list("?deployment=other").await.is_empty());
+}
+
+#[tokio::test]
+async fn what_the_archive_keeps_is_bounded() {
+    let archive = Archive::with(|mut setup| {
+        setup.dead_letters.max_payload = 5;
+        setup.dead_letters.limits.letters = 2;
+        setup
+    });
+    let archive = archive.await;
+    for id in ["a", "b", "c"] {
+        archive.bury(transient(id)).await;
+    }
+    let letter = archive.read("c").await;
+    assert_eq!(
+        (&letter["payload"]["bytes"], &letter["payload"]["kept"]),
+        (&json!(11), &json!(false))
+    );
+    assert_eq!(archive.replay("c").await.1["code"], "no_payload");
+    archive.time.advance(Duration::from_secs(60));
+    archive
+        .until(async || archive.list("").await.len() == 2)
+        .await;
+    assert_eq!(archive.list("").await[0]["id"], "c");
+}
+
+#[tokio::test]
+async fn a_letter_whose_deployment_is_gone_stays_to_be_looked_at() {
+    let archive = Archive::new().await;
+    let mut orphan = transient("job1");
+    orphan.request.as_mut().unwrap().deployment = "gone".to_owned();
+    archive.bury(orphan).await;
+    let (status, problem) = archive.replay("job1").await;
+    assert_eq!((status, &problem["code"]), (409, &json!("no_deployment")));
+    assert_eq!(archive.read("job1").await["deployment"], "gone");
+}
+
+/// The verbs, against this archive.
+async fn dlq(archive: &Archive, args: &[&str]) -> Ran {
+    let url = format!("http://{}", archive.system.admin.address);
+    let setup = process::Setup::new()
+        .env("THERMOCLINE_SERVER", &url)
+        .env("THERMOCLINE_TOKEN", TOKEN);
+    setup.run(&[&["dlq"], args].concat()).await
+}
+
+#[tokio::test]
+async fn letters_are_looked_at_replayed_and_discarded_at_the_command_line() {
+    let archive = Archive::new().await;
+    assert_eq!(dlq(&archive, &["ls"]).await.out, "");
+    archive.bury(transient("job1")).await;
+    archive
+        .bury(Letter::new(
+            "job2",
+            Class::Poison,
+            FailureKind::RuntimeDied,
+            "exit\u{1b}[2J 139",
+        ))
+        .await;
+
+    let listed = dlq(&archive, &["ls"]).await;
+    assert_eq!(listed.code, 0, "{}", listed.err);
+    assert!(
+        listed.out.contains("job1") && listed.out.contains("poison"),
+        "{}",
+        listed.out
+    );
+    assert!(!listed.out.contains('\u{1b}'));
+    let poison = dlq(&archive, &["ls", "--class", "poison", "-o", "json"]).await;
+    let poison: Value = serde_json::from_str(&poison.out).unwrap();
+    assert_eq!(poison["items"].as_array().unwrap().len(), 1);
+    let groups = dlq(&archive, &["ls", "--groups"]).await.out;
+    assert_eq!(groups.lines().count(), 3, "{groups}");
+
+    let shown = dlq(&archive, &["show", "job1"]).await.out;
+    for word in [
+        "the payload",
+        "no answer in 30 s",
+        "header authorization",
+        "POST /v1/run?n=1",
+    ] {
+        assert!(shown.contains(word), "{word} is missing in\n{shown}");
+    }
+    assert_eq!(dlq(&archive, &["show", "nobody"]).await.code, 4);
+    assert_eq!(dlq(&archive, &["show", "../keys"]).await.code, 2);
+
+    let refused = dlq(&archive, &["replay", "job2"]).await;
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("two workers"), "{}", refused.err);
+    archive.fleet.next_replay(Ok(Replayed::Answered(200)));
+    let replayed = dlq(&archive, &["replay", "job1"]).await;
+    assert_eq!((replayed.code, &*replayed.out), (0, "job1: answered 200\n"));
+    assert_eq!(dlq(&archive, &["replay", "nobody"]).await.code, 4);
+
+    let discarded = dlq(&archive, &["discard", "job1", "job2"]).await;
+    assert_eq!(discarded.code, 0, "{}", discarded.err);
+    assert_eq!(dlq(&archive, &["ls"]).await.out, "");
+    let all = dlq(&archive, &["ls", "--state", "all"]).await.out;
+    assert_eq!(all.lines().count(), 3, "{all}");
+}

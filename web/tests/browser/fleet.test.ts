@@ -1,0 +1,108 @@
+// The shared fleet: who holds what, what waits, and what failed for good.
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Console, launch } from '../support/browser';
+import { Fleet, queue, worker } from '../support/fleet';
+import { Server } from '../support/server';
+
+const TRAP = `<img src=x onerror="window.caught=1"><script>window.caught=1</script>`;
+
+let server: Server;
+let browser: Browser;
+let open: Console | undefined;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.serve(), launch()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.clear();
+});
+afterEach(async () => {
+  const wrong = open?.wrong;
+  await open?.close();
+  open = undefined;
+  expect(wrong ?? []).toEqual([]);
+});
+
+test('without a fleet each part says what to type', async () => {
+  open = await Console.open(browser, server);
+  const { page } = open;
+  await page.keyboard.press('g');
+  await page.keyboard.press('f');
+  await page.getByRole('heading', { name: 'Fleet', exact: true }).waitFor();
+  await page.getByText('thermocline worker', { exact: true }).waitFor();
+  await page.getByText('tiers: { serverless: { provider: fleet } }').waitFor();
+  await page.getByText('thermocline dlq ls', { exact: true }).waitFor();
+  await open.accessible();
+});
+
+test('workers are shown with what they hold and how fast they load, queues with what waits', async () => {
+  const fleet = new Fleet();
+  fleet.workers = [worker('gpu-1', ['sdxl', 'bert'], 0.2), worker('gpu-2', [], 4.2)];
+  fleet.queues = [queue('bert', 0, ['gpu-1']), queue('llama', 7, [])];
+  open = await Console.open(browser, server);
+  const { page } = open;
+  await fleet.answer(page);
+  await open.go('fleet');
+  const first = page.locator('[data-worker="gpu-1"]');
+  await first.getByText('sdxl').waitFor();
+  await first.getByText('8.0 GiB of 24 GiB').waitFor();
+  await page.locator('[data-worker="gpu-2"]').getByText('it thrashes').waitFor();
+  const longest = page.locator('[data-queue]').first();
+  await longest.getByText('llama').waitFor();
+  await longest.getByText('nobody').waitFor();
+  await open.accessible();
+  await open.shot('fleet');
+  await page.setViewportSize({ width: 390, height: 800 });
+  await open.fits();
+});
+
+test('a dead letter is looked at, replayed and discarded, and its words stay text', async () => {
+  const fleet = new Fleet();
+  fleet.bury('01JOB', 'timed_out', TRAP);
+  fleet.bury('02JOB', 'runtime_died', TRAP, 'its runtime died on two workers');
+  open = await Console.open(browser, server);
+  const { page } = open;
+  await fleet.answer(page);
+  await open.go('fleet');
+  const letter = page.locator('[data-letter="01JOB"]');
+  await letter.getByRole('button', { name: '01JOB' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('header authorization').waitFor();
+  expect(await dialog.getByText('onerror').count()).toBeGreaterThan(1);
+  await open.accessible();
+  await open.shot('dead-letter');
+  await page.keyboard.press('Escape');
+
+  const poison = page.locator('[data-letter="02JOB"]');
+  expect(await poison.getByRole('button', { name: 'Replay' }).isDisabled()).toBe(true);
+  await letter.getByRole('button', { name: 'Replay' }).click();
+  await dialog.getByText('thermocline dlq replay 01JOB').waitFor();
+  await dialog.getByRole('button', { name: 'Replay' }).click();
+  await letter.waitFor({ state: 'detached' });
+  await poison.getByRole('button', { name: 'Discard' }).click();
+  expect(fleet.asked).toEqual(['POST 01JOB replay']);
+  await dialog.getByRole('button', { name: 'Discard' }).click();
+  await poison.waitFor({ state: 'detached' });
+  expect(fleet.asked).toEqual(['POST 01JOB replay', 'DELETE 02JOB']);
+  expect(await page.evaluate(() => 'caught' in window)).toBe(false);
+  expect(await page.locator('img[src="x"]').count()).toBe(0);
+});
+
+test('letters that failed alike are replayed together', async () => {
+  const fleet = new Fleet();
+  fleet.bury('01JOB', 'timed_out', 'no answer');
+  fleet.bury('02JOB', 'timed_out', 'no answer', 'its runtime died on two workers');
+  open = await Console.open(browser, server);
+  const { page } = open;
+  await fleet.answer(page);
+  await open.go('fleet');
+  const group = page.locator('[data-group="f00d"]');
+  await group.getByRole('button', { name: 'Replay 1' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('thermocline dlq replay --fingerprint f00d').waitFor();
+  await dialog.getByRole('button', { name: 'Replay them' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  expect(fleet.asked).toEqual(['POST replay']);
+});
