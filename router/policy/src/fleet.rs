@@ -7,29 +7,35 @@
 //! demand at once; what they decide from is ordered alike for both, and a
 //! second look at newer reports settles it (see [`subscriptions`]).
 
+mod autoscale;
 mod bucket;
 mod class;
 mod failure;
 mod fingerprint;
+mod gateways;
 mod heat;
 mod identity;
 mod memory;
 mod mib;
 mod queue;
+mod regroup;
 mod score;
 mod standing;
 mod subscriptions;
 mod terms;
 
+pub use autoscale::{PoolTerms, PoolView, Prewarm, Stabiliser, prewarm, workers_wanted};
 pub use bucket::Bucket;
 pub use class::{Class, NotReplayable, may_replay};
 pub use failure::{AfterFailure, Attempt, FailureKind, Patience, after_failure, classify};
 pub use fingerprint::{Fingerprint, fingerprint};
+pub use gateways::{GatewayTerms, GatewayView, gateways_wanted};
 pub use heat::Heat;
 pub use identity::Identity;
 pub use memory::{Admission, Device, Eviction, Resident, Want, admit};
 pub use mib::Mib;
 pub use queue::{Peer, QueueView, Residence, WorkerView};
+pub use regroup::{Regroup, Waiting};
 pub use score::{Score, Scoring, score};
 pub use subscriptions::{Changes, Join, Leave, LeaveReason, subscriptions};
 pub use terms::{Shape, Terms};

@@ -6,7 +6,7 @@ use super::{QueueView, Residence, Terms, WorkerView, standing};
 use crate::Moment;
 
 /// How a worker weighs what speaks for a queue. The defaults are what the
-/// simulation of a thousand models (`tests/replay`) bears out.
+/// simulation of a thousand models (`router/simulate/tests/fleet`) bears out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scoring {
     /// What a model that is there already counts.
