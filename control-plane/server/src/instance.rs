@@ -1,6 +1,7 @@
 //! One instance and the task that drives it from intent to confirmed absence.
 
 mod advance;
+mod again;
 mod alone;
 mod create;
 mod drive;

@@ -323,6 +323,10 @@ pub struct Demand {
     pub valid_ms: u64,
     /// The queues.
     pub queues: Vec<QueueDemand>,
+    /// Workers that are to end what they have and to take no more, by name;
+    /// one that is not named any more takes jobs again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draining: Vec<String>,
 }
 
 /// One queue's work at one gateway.

@@ -23,6 +23,10 @@ pub trait SharedFleet: Send + Sync {
     /// What has been counted since the start, and what there is now.
     fn tally(&self) -> FleetTally;
 
+    /// Asks `workers`, and nobody else any more, to end what they have and to
+    /// take no more; said again and again until it is called with others.
+    fn drain(&self, workers: Vec<String>);
+
     /// The dead letters of this installation, as they come; one that is not
     /// archived comes again. To be called once.
     ///

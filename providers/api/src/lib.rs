@@ -92,6 +92,13 @@ pub trait Provider: Send + Sync {
         address.clone()
     }
 
+    /// Whether it knows only what this process has told it, as where an
+    /// instance is but a queue: what an earlier process had is created again,
+    /// under its key.
+    fn forgets(&self) -> bool {
+        false
+    }
+
     /// How often what is behind it has begun anew, with nothing of what there
     /// was; 0 where that cannot be.
     fn beginnings(&self) -> u64 {

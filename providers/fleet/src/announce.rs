@@ -9,7 +9,7 @@ use thermocline_broker::{BrokerError, Topic};
 use thermocline_policy::Moment;
 use tokio_util::sync::CancellationToken;
 
-use crate::demand::{Digest, WHOLE_EVERY};
+use crate::demand::{Digest, Now, WHOLE_EVERY};
 use crate::hub::Hub;
 
 /// The least time between two announcements: what comes meanwhile is told together.
@@ -59,18 +59,24 @@ async fn hear(hub: Arc<Hub>) {
 
 impl Hub {
     async fn announce(&self, digest: &mut Digest, whole: bool) -> Result<(), BrokerError> {
-        let standings = self.lot().standings(self.clock.now());
-        let (models, gone) = {
-            let mut deployments = self.deployments();
-            let models: Vec<_> = deployments.models().cloned().collect();
-            (models, deployments.take_gone())
-        };
+        let now = self.to_tell();
         let gateway = self.reply_to.get().map_or("", String::as_str);
-        let demand = digest.next(gateway, &models, &standings, gone, whole);
+        let demand = digest.next(gateway, now, whole);
         let Some(text) = demand.and_then(|demand| serde_json::to_vec(&demand).ok()) else {
             return Ok(());
         };
         self.broker.announce(Topic::Demand, Bytes::from(text)).await
+    }
+
+    fn to_tell(&self) -> Now {
+        let standings = self.lot().standings(self.clock.now());
+        let mut deployments = self.deployments();
+        Now {
+            models: deployments.models().cloned().collect(),
+            standings,
+            gone: deployments.take_gone(),
+            draining: self.draining().clone(),
+        }
     }
 
     fn hear_report(&self, text: &[u8]) {

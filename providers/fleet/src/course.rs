@@ -122,11 +122,10 @@ impl Course {
         })
     }
 
-    /// The connection of the run's claim ended at `now`.
-    pub(crate) fn part(&mut self, run: &str, now: Moment) {
-        if let Some(holder) = self.holder.as_mut().filter(|h| h.run == run) {
-            holder.parted.get_or_insert(now);
-        }
+    /// The connection of a claim ended at `now`; whether its run is in force.
+    pub(crate) fn part(&mut self, run: &str, now: Moment) -> bool {
+        let holder = self.holder.as_mut().filter(|h| h.run == run);
+        holder.map(|h| h.parted.get_or_insert(now)).is_some()
     }
 
     /// Whether `run` of `account` is the one in force.
@@ -144,6 +143,11 @@ impl Course {
         self.failures.push(failure);
         self.next = self.next.saturating_sub(1);
         self.holder = None;
+    }
+
+    /// Notes the failure that ended the job, if it is known.
+    pub(crate) fn note(&mut self, failure: Option<Failure>) {
+        self.failures.extend(failure);
     }
 
     /// Sorts out who of those that were lost lives and who died.

@@ -19,36 +19,41 @@ const VALID: Duration = Duration::from_secs(16);
 pub(crate) struct Digest {
     sequence: u64,
     told: BTreeMap<String, (u32, String)>,
+    draining: Vec<String>,
+}
+
+/// What there is to tell of.
+pub(crate) struct Now {
+    pub(crate) models: Vec<Arc<Model>>,
+    pub(crate) standings: HashMap<Arc<str>, Standing>,
+    /// Deployments that are gone since the last announcement.
+    pub(crate) gone: BTreeSet<String>,
+    /// Workers that are to take no more.
+    pub(crate) draining: Vec<String>,
 }
 
 impl Digest {
     /// What is new: of the queues that there are, and of those that are gone.
     /// `None` when nothing is, unless `whole` is wanted.
-    pub(crate) fn next(
-        &mut self,
-        gateway: &str,
-        models: &[Arc<Model>],
-        standings: &HashMap<Arc<str>, Standing>,
-        gone: BTreeSet<String>,
-        whole: bool,
-    ) -> Option<Demand> {
+    pub(crate) fn next(&mut self, gateway: &str, now: Now, whole: bool) -> Option<Demand> {
         let mut queues: Vec<QueueDemand> = Vec::new();
-        for model in models {
-            let standing = standings.get(model.deployment.as_str());
+        for model in &now.models {
+            let standing = now.standings.get(model.deployment.as_str());
             let standing = standing.copied().unwrap_or_default();
-            let now = (standing.waiting, model.generation.clone());
-            if whole || self.told.get(&model.deployment) != Some(&now) {
-                self.told.insert(model.deployment.clone(), now);
+            if whole || self.is_news(model, standing) {
+                let told = (standing.waiting, model.generation.clone());
+                self.told.insert(model.deployment.clone(), told);
                 queues.push(demand(model, standing));
             }
         }
-        for deployment in gone {
+        for deployment in now.gone {
             self.told.remove(&deployment);
             queues.push(withdrawn(deployment));
         }
-        if queues.is_empty() && !whole {
+        if queues.is_empty() && !whole && now.draining == self.draining {
             return None;
         }
+        self.draining.clone_from(&now.draining);
         self.sequence += 1;
         Some(Demand {
             gateway: gateway.to_owned(),
@@ -56,6 +61,14 @@ impl Digest {
             whole,
             valid_ms: millis(VALID),
             queues,
+            draining: now.draining,
+        })
+    }
+
+    fn is_news(&self, model: &Model, standing: Standing) -> bool {
+        let told = self.told.get(&model.deployment);
+        told.is_none_or(|(waiting, generation)| {
+            *waiting != standing.waiting || *generation != model.generation
         })
     }
 }

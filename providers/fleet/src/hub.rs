@@ -35,6 +35,7 @@ pub(crate) struct Hub {
     lot: Mutex<Lot>,
     deployments: Mutex<Deployments>,
     sightings: Mutex<Sightings>,
+    draining: Mutex<Vec<String>>,
 }
 
 impl Hub {
@@ -56,6 +57,7 @@ impl Hub {
             deployed: watch::Sender::new(0),
             deployments: Mutex::default(),
             sightings: Mutex::default(),
+            draining: Mutex::default(),
         }
     }
 
@@ -73,6 +75,11 @@ impl Hub {
         self.sightings
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Workers that are to take no more jobs.
+    pub(crate) fn draining(&self) -> MutexGuard<'_, Vec<String>> {
+        self.draining.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A deployment came or went.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use thermocline_policy::Moment;
 use thermocline_provider::fleet::FleetTally;
-use thermocline_wire::fleet::{Claim, Ending, Failure, Refusal};
+use thermocline_wire::fleet::{Claim, Ending, Failure, Job, Refusal};
 use tokio::sync::oneshot;
 
 use crate::course::{Course, Holder, Life, Verdict};
@@ -74,14 +74,20 @@ impl Entry {
         if let Some(before) = self.ending.replace(tell) {
             let _gone = before.send(Ending::Superseded);
         }
-        if self.stage == Stage::Waiting {
-            queues.run(&self.parked);
-        }
-        self.stage = Stage::Running;
+        self.stand(Stage::Running, queues);
         Granted {
             parked: self.parked.clone(),
             run,
             ending,
+        }
+    }
+
+    fn stand(&mut self, stage: Stage, queues: &mut Queues) {
+        let before = std::mem::replace(&mut self.stage, stage);
+        match (before == Stage::Waiting, stage == Stage::Waiting) {
+            (true, false) => queues.run(&self.parked),
+            (false, true) => queues.wait_again(&self.parked),
+            _ => {}
         }
     }
 }
@@ -168,10 +174,14 @@ impl Lot {
         entry.is_some_and(|entry| entry.stage == Stage::Waiting)
     }
 
-    /// The connection of a claim ended at `now`.
+    /// The connection of a claim ended at `now`. Unless its result has begun,
+    /// the job waits again: its holder may be dead, and nobody else would look.
     pub(crate) fn part(&mut self, id: &str, run: &str, now: Moment) {
-        if let Some(entry) = self.entries.get_mut(id) {
-            entry.course.part(run, now);
+        if let Some(entry) = self.entries.get_mut(id)
+            && entry.course.part(run, now)
+            && entry.stage == Stage::Running
+        {
+            entry.stand(Stage::Waiting, &mut self.queues);
         }
     }
 
@@ -183,8 +193,9 @@ impl Lot {
         account: &str,
     ) -> Result<oneshot::Sender<Reply>, Refusal> {
         let entry = self.in_force(id, run, account)?;
-        entry.stage = Stage::Answering;
-        entry.client.take().ok_or(Refusal::Answered)
+        let client = entry.client.take().ok_or(Refusal::Answered)?;
+        self.stand(id, Stage::Answering);
+        Ok(client)
     }
 
     /// Takes a failure of the run that it names.
@@ -204,16 +215,20 @@ impl Lot {
         if entry.stage == Stage::Answering {
             return Ok(()); // its client sees the result break off
         }
-        entry.stage = Stage::Waiting;
-        let parked = entry.parked.clone();
         if let Some(ending) = entry.ending.take() {
             let _gone = ending.send(Ending::Settled);
         }
-        self.queues.wait_again(&parked);
+        self.stand(id, Stage::Waiting);
         if last {
             self.give_up(id, Reply::Failed(kind), Ended::Failed, now);
         }
         Ok(())
+    }
+
+    fn stand(&mut self, id: &str, stage: Stage) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.stand(stage, &mut self.queues);
+        }
     }
 
     fn in_force(&mut self, id: &str, run: &str, account: &str) -> Result<&mut Entry, Refusal> {
@@ -228,9 +243,17 @@ impl Lot {
         self.entries.get_mut(id).ok_or(Refusal::Abandoned)
     }
 
-    /// There will be no further attempt, says the broker.
-    pub(crate) fn undeliverable(&mut self, id: &str, now: Moment) {
-        self.give_up(id, Reply::Undeliverable, Ended::Failed, now);
+    /// There will be no further attempt, says the broker: nobody ever settled
+    /// it, or a worker gave it up for this failure and has not told it here.
+    pub(crate) fn buried(&mut self, job: &Job, failure: Option<Failure>, now: Moment) {
+        let entry = self.entries.get_mut(&job.id);
+        let Some(entry) = entry.filter(|entry| entry.parked.is(job)) else {
+            return;
+        };
+        let reply = failure.as_ref().map(|failure| Reply::Failed(failure.kind));
+        entry.course.note(failure);
+        let reply = reply.unwrap_or(Reply::Undeliverable);
+        self.give_up(&job.id, reply, Ended::Failed, now);
     }
 
     /// Ends a request that becomes a dead letter; its payload is kept for a while.
@@ -283,9 +306,10 @@ impl Lot {
         Some(entry)
     }
 
-    /// The dead letter that job became, while it is kept.
-    pub(crate) fn dead(&self, id: &str) -> Option<Dead> {
-        self.dead.get(id).cloned()
+    /// The dead letter that `job` became, while it is kept.
+    pub(crate) fn dead(&self, job: &Job) -> Option<Dead> {
+        let dead = self.dead.get(&job.id);
+        dead.filter(|dead| dead.parked.is(job)).cloned()
     }
 
     /// It has been archived.

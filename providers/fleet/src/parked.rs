@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use subtle::ConstantTimeEq;
 use thermocline_policy::Moment;
 use thermocline_provider::fleet::ParkedRequest;
-use thermocline_wire::fleet::{FailureKind, ResultHead};
+use thermocline_wire::fleet::{FailureKind, Job, ResultHead};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::room::Room;
@@ -35,6 +36,12 @@ pub(crate) struct Payload {
 }
 
 impl Parked {
+    /// Whether `job` is its, and no forgery.
+    pub(crate) fn is(&self, job: &Job) -> bool {
+        let ticket = self.ticket.as_bytes().ct_eq(job.ticket.as_bytes());
+        *self.deployment == *job.deployment && bool::from(ticket)
+    }
+
     /// The request, to be kept elsewhere.
     pub(crate) fn request(&self) -> ParkedRequest {
         ParkedRequest {

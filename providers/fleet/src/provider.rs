@@ -184,6 +184,10 @@ impl Provider for Fleet {
         Ok(Deletion::Accepted)
     }
 
+    fn forgets(&self) -> bool {
+        true
+    }
+
     fn reach(&self, address: &Address) -> Address {
         let mut reached = address.clone();
         reached.url.clone_from(&self.intake);

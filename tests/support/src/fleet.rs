@@ -32,6 +32,7 @@ struct State {
     subscriber: Option<mpsc::UnboundedSender<String>>,
     ends: VecDeque<Result<Replayed, ProviderError>>,
     replayed: Vec<ParkedRequest>,
+    draining: Vec<String>,
 }
 
 /// A dead letter that a test makes.
@@ -116,15 +117,31 @@ impl FakeFleet {
         });
     }
 
+    /// So many jobs wait in the queue of `deployment` from now on.
+    pub fn waiting(&self, deployment: &str, waiting: u32) {
+        let mut state = self.state();
+        let queues = state.queues.iter_mut();
+        for queue in queues.filter(|queue| queue.deployment == deployment) {
+            queue.waiting = waiting;
+        }
+    }
+
     /// A worker with two permits, `in_flight` of them in use.
     pub fn worker(&self, name: &str, in_flight: u32) {
-        self.state().workers.push(SeenWorker {
+        self.worker_that(name, WorkerState::Ready, in_flight);
+    }
+
+    /// The same, in `state`.
+    pub fn worker_that(&self, name: &str, state: WorkerState, in_flight: u32) {
+        let mut fleet = self.state();
+        fleet.workers.retain(|worker| worker.report.worker != name);
+        fleet.workers.push(SeenWorker {
             report: Report {
                 worker: name.to_owned(),
                 incarnation: "1".to_owned(),
                 sequence: 1,
                 valid_ms: 10_000,
-                state: WorkerState::Ready,
+                state,
                 shape: Shape::Gpu,
                 permits: 2,
                 in_flight,
@@ -160,6 +177,11 @@ impl FakeFleet {
     /// How many dead letters nobody has archived.
     pub fn unarchived(&self) -> usize {
         self.state().letters.len()
+    }
+
+    /// The workers that are to take no more.
+    pub fn draining(&self) -> Vec<String> {
+        self.state().draining.clone()
     }
 
     /// What was put into queues again, in order.
@@ -200,6 +222,10 @@ impl SharedFleet for FakeFleet {
 
     fn tally(&self) -> FleetTally {
         self.state().tally
+    }
+
+    fn drain(&self, workers: Vec<String>) {
+        self.state().draining = workers;
     }
 
     async fn dead_letters(&self) -> Result<BoxStream<'static, DeadLetter>, ProviderError> {

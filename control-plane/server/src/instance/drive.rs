@@ -18,6 +18,7 @@ impl ControlPlane {
         deployment: Arc<Controlled>,
         instance: Arc<Instance>,
     ) {
+        self.make_again(&deployment, &instance).await;
         loop {
             if self.drain.is_cancelled() {
                 return; // nothing that runs is stopped by a shutdown

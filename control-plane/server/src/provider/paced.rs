@@ -148,6 +148,10 @@ impl Provider for Paced {
         self.adapter.reach(address)
     }
 
+    fn forgets(&self) -> bool {
+        self.adapter.forgets()
+    }
+
     fn beginnings(&self) -> u64 {
         self.adapter.beginnings()
     }

@@ -69,6 +69,27 @@ fn the_whole_specification_reads_and_reads_back() {
 }
 
 #[test]
+fn what_only_the_fleet_heeds_reads_back_and_is_a_mistake_elsewhere() {
+    let mut spec = minimal();
+    spec["image"] = json!("i");
+    spec["tiers"] = json!({ "serverless": {
+        "provider": "fleet", "pinned": true, "preemptible": true, "shape": "cpu", "max_attempts": 5,
+    } });
+    spec["concurrency"] = json!({ "restart_on_error": true });
+    let read = spec_from_json(&spec, &Defaults::default()).unwrap();
+    let written = spec_to_json(&read);
+    assert_eq!(written["tiers"]["serverless"]["shape"], "cpu");
+    assert_eq!(spec_from_json(&written, &Defaults::default()), Ok(read));
+    spec["tiers"]["serverless"]["provider"] = json!("runpod");
+    let expected = ["pinned", "preemptible", "shape", "max_attempts"];
+    let mut expected = expected
+        .map(|field| format!("tiers.serverless.{field}"))
+        .to_vec();
+    expected.push("concurrency.restart_on_error".to_owned());
+    assert_eq!(fields(&spec), expected);
+}
+
+#[test]
 fn a_minimal_specification_reads_back() {
     let spec = spec_from_json(&minimal(), &Defaults::default()).unwrap();
     let again = spec_from_json(&spec_to_json(&spec), &Defaults::default());

@@ -44,13 +44,13 @@ fn next(
     let standings = waiting
         .iter()
         .map(|(name, count)| ((*name).into(), standing(*count)));
-    digest.next(
-        "http://gw:8082",
-        models,
-        &standings.collect(),
-        BTreeSet::new(),
-        whole,
-    )
+    let now = Now {
+        models: models.to_vec(),
+        standings: standings.collect(),
+        gone: BTreeSet::new(),
+        draining: Vec::new(),
+    };
+    digest.next("http://gw:8082", now, whole)
 }
 
 #[test]
@@ -76,12 +76,20 @@ fn only_what_changed_is_told_and_whole_is_all() {
         names(next(&mut digest, &models, &[("b", 1)], true)),
         ["a", "b"]
     );
-    let (standings, gone) = (HashMap::new(), BTreeSet::from(["b".to_owned()]));
-    let left = digest
-        .next("gw", &models[..1], &standings, gone, false)
-        .unwrap();
+    let now = |draining: &[&str], gone: &[&str]| Now {
+        models: models[..1].to_vec(),
+        standings: HashMap::new(),
+        gone: gone.iter().map(|name| (*name).to_owned()).collect(),
+        draining: draining.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let left = digest.next("gw", now(&[], &["b"]), false).unwrap();
     assert_eq!((left.queues.len(), left.queues[0].terms.clone()), (1, None));
     assert_eq!(left.sequence, 4, "silence takes no number");
+    let drains = digest.next("gw", now(&["w"], &[]), false).unwrap();
+    assert_eq!((drains.queues.len(), drains.draining.len()), (0, 1));
+    assert_eq!(digest.next("gw", now(&["w"], &[]), false), None);
+    let again = digest.next("gw", now(&[], &[]), false).unwrap();
+    assert!(again.draining.is_empty());
 }
 
 /// The figures: bytes of a whole announcement, and of one in which a hundredth changed.

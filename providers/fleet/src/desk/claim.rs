@@ -93,5 +93,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         let now = self.hub.clock.now();
         self.hub.lot().part(&self.job, &self.run, now);
+        self.hub.news.notify_one();
     }
 }

@@ -80,6 +80,19 @@ impl Scene {
     }
 }
 
+fn job(id: &str) -> Job {
+    Job {
+        id: id.to_owned(),
+        deployment: "m".to_owned(),
+        remaining_ms: 0,
+        reply_to: String::new(),
+        ticket: "ticket".to_owned(),
+        payload_bytes: 0,
+        traceparent: None,
+        failures: Vec::new(),
+    }
+}
+
 #[test]
 fn a_queue_stands_as_its_requests_do() {
     let mut scene = Scene::new();
@@ -113,6 +126,32 @@ fn a_queue_stands_as_its_requests_do() {
 }
 
 #[test]
+fn what_a_holder_leaves_behind_waits_again_unless_it_still_answers() {
+    let mut scene = Scene::new();
+    let _client = scene.park("1", 0);
+    let granted = scene.claim("1", "w", 0, 0).unwrap();
+    scene.lot.part("1", "another run", at(1));
+    assert_eq!(
+        (scene.standing(1).waiting, scene.standing(1).running),
+        (0, 1)
+    );
+    scene.lot.part("1", &granted.run, at(1));
+    assert_eq!(
+        (scene.standing(1).waiting, scene.standing(1).running),
+        (1, 0)
+    );
+    scene.lot.answer("1", &granted.run, "account").unwrap();
+    assert_eq!(
+        (scene.standing(1).waiting, scene.standing(1).running),
+        (0, 1)
+    );
+    scene.lot.part("1", &granted.run, at(2));
+    assert_eq!(scene.standing(1).waiting, 0, "its result has begun");
+    scene.lot.leave("1", Ended::Answered);
+    assert_eq!(scene.lot.counts(), (0, 0));
+}
+
+#[test]
 fn a_result_is_taken_once_and_then_there_is_no_other_run() {
     let mut scene = Scene::new();
     let _client = scene.park("1", 0);
@@ -137,7 +176,7 @@ fn a_dead_letter_holds_its_payload_until_it_is_archived_or_too_old() {
         drop(granted);
     }
     assert_eq!(scene.lounge.held_bytes(), 8);
-    assert_eq!(scene.lot.dead("1").unwrap().failures.len(), 1);
+    assert_eq!(scene.lot.dead(&job("1")).unwrap().failures.len(), 1);
     scene.lot.forget_dead("1");
     assert_eq!(scene.lounge.held_bytes(), 4);
     scene.lot.tidy(at(60));
@@ -150,7 +189,15 @@ fn a_dead_letter_holds_its_payload_until_it_is_archived_or_too_old() {
 fn what_the_broker_gives_up_does_not_wait_for_its_deadline() {
     let mut scene = Scene::new();
     let mut client = scene.park("1", 0);
-    scene.lot.undeliverable("1", at(1));
+    let mut job = job("1");
+    job.ticket = "guess".to_owned();
+    scene.lot.buried(&job, None, at(1));
+    assert!(
+        matches!(client.try_recv(), Err(TryRecvError::Empty)),
+        "a forgery"
+    );
+    job.ticket = "ticket".to_owned();
+    scene.lot.buried(&job, None, at(1));
     assert!(matches!(client.try_recv(), Ok(Reply::Undeliverable)));
     assert_eq!(scene.claim("1", "w", 0, 1).unwrap_err(), Refusal::Answered);
 }

@@ -29,17 +29,9 @@ async fn nobody_else_on_this_machine_gets_in() {
 #[tokio::test]
 async fn a_probe_is_answered_without_a_worker() {
     let scene = Scene::new().await;
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let probe = |path: &str| {
-        let headers = scene.address.headers.iter();
-        let request = client.get(format!("{}{path}", scene.address.url));
-        headers.fold(request, |request, (name, value)| {
-            request.header(name, value)
-        })
-    };
-    assert_eq!(probe("/ready").send().await.unwrap().status(), 200);
+    assert_eq!(scene.probe("/ready").send().await.unwrap().status(), 200);
     scene.fleet.delete("key").await.unwrap();
-    assert_eq!(probe("/ready").send().await.unwrap().status(), 503);
+    assert_eq!(scene.probe("/ready").send().await.unwrap().status(), 503);
     assert_eq!(scene.tally().published, 0);
 }
 

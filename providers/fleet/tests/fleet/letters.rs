@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use serde_json::json;
+use thermocline_broker::Broker;
 use thermocline_provider::fleet::{Cause, ParkedRequest, Replayed, SharedFleet};
-use thermocline_wire::fleet::FailureKind;
+use thermocline_wire::fleet::{Ending, FailureKind};
 
 use crate::scene::{Scene, settings, still};
 
@@ -93,4 +95,44 @@ async fn what_is_replayed_is_run_like_any_other_and_its_end_is_told() {
             .unwrap();
     });
     assert_eq!(replayed.unwrap(), Replayed::Failed(FailureKind::TimedOut));
+}
+
+#[tokio::test]
+async fn a_job_that_is_buried_before_it_is_told_keeps_its_payload_and_ends_its_client() {
+    let scene = Scene::new().await;
+    let mut letters = scene.fleet.dead_letters().await.unwrap();
+    let asked = scene.ask("prompt");
+    let worker = scene.worker("w");
+    let (held, granted) = worker.begin().await;
+    let report = json!({ "class": "deterministic", "failure": {
+        "worker": "w", "kind": "incompatible", "detail": "no such layer", "final": true,
+    } });
+    let body = held.delivery.body().clone();
+    let report = report.to_string().into();
+    held.delivery.bury(body, report).await.unwrap();
+    let letter = letters.next().await.unwrap();
+    assert_eq!(&letter.request.as_ref().unwrap().payload[..], b"prompt");
+    assert_eq!(letter.failures[0].detail, "no such layer");
+    assert_eq!(asked.status().await, 502);
+    assert_eq!(granted.ending().await, Ending::Settled);
+    letter.archived().await;
+    scene.at_rest().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_is_no_job_is_still_one_for_people_to_see() {
+    let scene = Scene::new().await;
+    let mut letters = scene.fleet.dead_letters().await.unwrap();
+    scene.broker.publish("m", "no job".into()).await.unwrap();
+    let delivery = scene.broker.take("m").await.unwrap().unwrap();
+    delivery
+        .bury("no job".into(), "report".into())
+        .await
+        .unwrap();
+    let letter = letters.next().await.unwrap();
+    assert_eq!(
+        (letter.job.deployment.as_str(), letter.job.id.len()),
+        ("m", 26)
+    );
+    assert!(letter.request.is_none());
 }

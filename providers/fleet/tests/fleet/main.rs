@@ -4,6 +4,7 @@
 mod bounds;
 mod conformance;
 mod endings;
+mod figures;
 mod gateway;
 mod letters;
 mod refusals;

@@ -68,12 +68,17 @@ impl Scene {
         self.post_within(path, Duration::from_secs(60))
     }
 
+    /// A request that says nothing of its deadline, as the control plane's probes.
+    pub(crate) fn probe(&self, path: &str) -> RequestBuilder {
+        let request = self.client.post(format!("{}{path}", self.address.url));
+        let headers = self.address.headers.iter();
+        headers.fold(request, |request, (name, value)| {
+            request.header(name, value)
+        })
+    }
+
     pub(crate) fn post_within(&self, path: &str, remaining: Duration) -> RequestBuilder {
-        let mut request = self.client.post(format!("{}{path}", self.address.url));
-        for (name, value) in &self.address.headers {
-            request = request.header(name, value);
-        }
-        request.header(
+        self.probe(path).header(
             "x-thermocline-remaining-ms",
             remaining.as_millis().to_string(),
         )

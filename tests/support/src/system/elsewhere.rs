@@ -76,6 +76,10 @@ impl Provider for Elsewhere {
         self.provider.reach(address)
     }
 
+    fn forgets(&self) -> bool {
+        self.provider.forgets()
+    }
+
     fn beginnings(&self) -> u64 {
         self.provider.beginnings()
     }

@@ -1,0 +1,70 @@
+//! Dead letters, with what this gateway knows of them.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use serde::Deserialize;
+use thermocline_broker::{Burial, DeadLetters};
+use thermocline_provider::fleet::{Cause, DeadLetter};
+use thermocline_wire::fleet::{Failure, Job};
+use ulid::Ulid;
+
+use crate::hub::Hub;
+
+/// What of a worker's report is read here.
+#[derive(Deserialize)]
+struct Report {
+    failure: Failure,
+}
+
+/// `letters` as the control plane gets them.
+pub(crate) fn read(hub: Arc<Hub>, letters: DeadLetters) -> BoxStream<'static, DeadLetter> {
+    letters.map(move |letter| known(&hub, letter)).boxed()
+}
+
+fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {
+    let job = job(letter.delivery.body(), letter.queue);
+    let attempts = letter.delivery.attempts().saturating_add(1);
+    let (cause, failure) = match letter.burial {
+        Burial::GivenUp { report } => {
+            let read = serde_json::from_slice(&report).ok();
+            (Cause::GivenUp(report), read.map(|it: Report| it.failure))
+        }
+        Burial::Undeliverable => (Cause::Undeliverable, None),
+    };
+    let dead = {
+        let mut lot = hub.lot();
+        // Whoever buried it may not have told so here, or have died before.
+        lot.buried(&job, failure, hub.clock.now());
+        lot.dead(&job)
+    };
+    let made = dead.as_ref().map_or(0, |dead| dead.attempts);
+    let request = dead.as_ref().map(|dead| dead.parked.request());
+    let failures = dead.map(|dead| dead.failures).unwrap_or_default();
+    let (hub, id, delivery) = (hub.clone(), job.id.clone(), letter.delivery);
+    let archived = Box::pin(async move {
+        // Where it was lost it comes again, and is the same letter.
+        let _lost = delivery.ack().await;
+        hub.lot().forget_dead(&id);
+    });
+    let known = (failures, request);
+    DeadLetter::new(job, cause, attempts.max(made), known, archived)
+}
+
+/// The job that a letter of `queue` is. What is none of it gets a name of its
+/// own, for people to look at: nobody files letters in another's name.
+fn job(body: &[u8], queue: String) -> Job {
+    let read = serde_json::from_slice(body).ok();
+    read.filter(|job: &Job| job.deployment == queue)
+        .unwrap_or_else(|| Job {
+            id: Ulid::generate().to_string(),
+            deployment: queue,
+            remaining_ms: 0,
+            reply_to: String::new(),
+            ticket: String::new(),
+            payload_bytes: 0,
+            traceparent: None,
+            failures: Vec::new(),
+        })
+}
