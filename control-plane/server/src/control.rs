@@ -9,7 +9,6 @@ use futures_util::stream::BoxStream;
 use thermocline_clock::Clock;
 use thermocline_policy::{Defaults, Moment, Spec};
 use thermocline_provider::Provider;
-use thermocline_provider::fleet::SharedFleet;
 use thermocline_store::{DeploymentRow, Postings, Store};
 use thermocline_table::{Config, Deployment, Ended, Snapshot, Table};
 use thermocline_wire::spec_from_json;
@@ -19,9 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cold_starts::ColdStarts;
 use crate::config::StartError;
-use crate::dead_letters::{DeadLetterSettings, DeadLetters};
+use crate::dead_letters::DeadLetters;
 use crate::deployment::Controlled;
 use crate::events::Events;
+use crate::fleet::{Fleet, FleetParts};
 use crate::instance::Instance;
 use crate::memory::Memory;
 use crate::out_of_reach::OutOfReach;
@@ -53,9 +53,7 @@ pub struct Parts {
     /// The providers: name, kind, adapter. The Docker daemon is named `docker`.
     pub providers: Vec<(String, &'static str, Arc<dyn Provider>)>,
     /// The shared fleet, where there is one.
-    pub fleet: Option<Arc<dyn SharedFleet>>,
-    /// What is kept of its dead letters.
-    pub dead_letters: DeadLetterSettings,
+    pub fleet: Option<FleetParts>,
     /// Hints that something changed at a provider, by its name.
     pub hints: Vec<(String, BoxStream<'static, ()>)>,
     /// How instances are asked whether they are ready and alive.
@@ -95,7 +93,7 @@ pub struct ControlPlane {
     /// Instances whose providers are no longer configured.
     pub(crate) out_of_reach: OutOfReach,
     /// The shared fleet, where there is one.
-    pub(crate) fleet: Option<Arc<dyn SharedFleet>>,
+    pub(crate) fleet: Option<Fleet>,
     /// Its jobs that nobody will run any more.
     pub(crate) dead_letters: DeadLetters,
     /// Where work begun by a request goes on.
@@ -118,7 +116,8 @@ impl ControlPlane {
         let owner = parts.store.owner().await?;
         let (nudges, nudged) = mpsc::unbounded_channel();
         let (notes, noted) = mpsc::unbounded_channel();
-        let (dead_letters, turns) = DeadLetters::new(parts.dead_letters);
+        let kept = parts.fleet.as_ref().map(|fleet| fleet.dead_letters);
+        let (dead_letters, turns) = DeadLetters::new(kept.unwrap_or_default());
         let clock = parts.clock.clone();
         let redaction = parts.secrets.redaction().clone();
         let providers = parts.providers.into_iter().map(|(name, kind, adapter)| {
@@ -157,7 +156,7 @@ impl ControlPlane {
             notes,
             orphans: Mutex::default(),
             out_of_reach: OutOfReach::default(),
-            fleet: parts.fleet,
+            fleet: parts.fleet.map(Fleet::new),
             dead_letters,
             deployments: Mutex::default(),
             index: Mutex::default(),

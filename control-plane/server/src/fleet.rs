@@ -1,23 +1,49 @@
-//! The shared fleet as REST and metrics show it.
+//! The shared fleet: what REST and metrics show of it, and its own pods.
 
+mod pool;
+mod steer;
+mod throughput;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use thermocline_provider::fleet::{SeenQueue, SeenWorker};
+use thermocline_provider::fleet::{SeenQueue, SeenWorker, SharedFleet};
 
 use crate::control::ControlPlane;
+use crate::dead_letters::DeadLetterSettings;
+pub use pool::PoolSettings;
+pub(crate) use pool::{PodLimits, Pool};
+
+/// A shared fleet, and what the control plane does for it.
+pub struct FleetParts {
+    /// The fleet as its gateway sees it.
+    pub shared: Arc<dyn SharedFleet>,
+    /// What is kept of its dead letters.
+    pub dead_letters: DeadLetterSettings,
+    /// The deployment whose pods are workers.
+    pub pool: Option<PoolSettings>,
+}
+
+/// The shared fleet of this server.
+pub(crate) struct Fleet {
+    /// The fleet as its gateway sees it.
+    pub(crate) shared: Arc<dyn SharedFleet>,
+    /// Its own pods.
+    pub(crate) pool: Option<Pool>,
+}
 
 impl ControlPlane {
     /// The workers that reported lately, by name.
     pub(crate) fn workers(&self) -> Vec<SeenWorker> {
         let fleet = self.fleet.as_ref();
-        fleet.map(|fleet| fleet.workers()).unwrap_or_default()
+        fleet.map(|it| it.shared.workers()).unwrap_or_default()
     }
 
     /// The queues of the fleet, by deployment.
     pub(crate) fn queues(&self) -> Vec<SeenQueue> {
         let fleet = self.fleet.as_ref();
-        fleet.map(|fleet| fleet.queues()).unwrap_or_default()
+        fleet.map(|it| it.shared.queues()).unwrap_or_default()
     }
 }
 

@@ -43,6 +43,7 @@ mod wake;
 pub use config::{Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource};
 pub use control::{ControlPlane, Parts};
 pub use dead_letters::DeadLetterSettings;
+pub use fleet::{FleetParts, PoolSettings};
 pub use listen::serve_admin;
 pub use probe::{HttpProbe, Probe};
 pub use rest::{Route, router, routes};

@@ -23,6 +23,7 @@ impl ControlPlane {
         deployment.is_at_rest()
             && deployment
                 .with_spec(|spec| spec.tiers.local.is_none() && spec.min_instances(Tier::Pod) == 0)
+            && !self.is_pool(deployment)
             && deployment.live.current() == deployment.row().tier
     }
 
@@ -38,7 +39,10 @@ impl ControlPlane {
         let at_rest = config.stopped || config.deleting;
         let loads = self.loads(deployment, now);
         let members = config.spec.concurrency.instances();
-        let desired = scale(&loads, deployment.live.current(), at_rest, members);
+        let mut desired = scale(&loads, deployment.live.current(), at_rest, members);
+        if let Some(workers) = self.workers_wanted(deployment, now).filter(|_| !at_rest) {
+            desired[Tier::Pod] = workers;
+        }
         for tier in Tier::CREATED {
             let max = config.spec.max_instances(tier).unwrap_or(0);
             let wanted = Wanted {
@@ -46,10 +50,11 @@ impl ControlPlane {
                 max,
             };
             let mark = fingerprint(&config.spec, tier);
-            for action in plan(wanted, &observed(deployment, tier, &mark)) {
+            for action in plan(wanted, &self.observed(deployment, tier, &mark)) {
                 self.apply(deployment, tier, action, &mark, now).await;
             }
         }
+        self.drain_workers(deployment);
         self.publish(deployment);
         if config.deleting && deployment.instances().is_empty() {
             match self.out_of_reach(Some(&config.spec.name)).is_empty() {
@@ -245,6 +250,27 @@ impl ControlPlane {
     }
 }
 
+impl ControlPlane {
+    fn observed(&self, deployment: &Controlled, tier: Tier, mark: &str) -> Vec<Observed> {
+        let workers = self.workers_of(deployment);
+        let in_hand = |instance: &Instance| {
+            let requests = instance.backend().map_or(0, |b| b.in_flight());
+            workers.as_ref().map_or(requests, |it| it.in_hand(instance))
+        };
+        let instances = deployment.instances().into_iter();
+        instances
+            .filter(|i| i.tier == tier)
+            .map(|i| Observed {
+                id: i.id.clone(),
+                slot: i.slot,
+                state: i.state(),
+                current: i.fingerprint == mark && !i.is_released(),
+                in_flight: in_hand(&i),
+            })
+            .collect()
+    }
+}
+
 /// Work in hand is never cut: a request that got its place on a drained backend
 /// at the last moment ends first.
 fn may_stop(instance: &Instance) -> bool {
@@ -266,19 +292,4 @@ fn failure(code: &'static str, detail: String) -> StartFailed {
         detail,
         retry_after: std::time::Duration::ZERO,
     }
-}
-
-fn observed(deployment: &Controlled, tier: Tier, mark: &str) -> Vec<Observed> {
-    deployment
-        .instances()
-        .iter()
-        .filter(|i| i.tier == tier)
-        .map(|i| Observed {
-            id: i.id.clone(),
-            slot: i.slot,
-            state: i.state(),
-            current: i.fingerprint == mark && !i.is_released(),
-            in_flight: i.backend().map_or(0, |b| b.in_flight()),
-        })
-        .collect()
 }

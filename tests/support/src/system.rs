@@ -20,8 +20,8 @@ use thermocline_policy::Defaults;
 use thermocline_provider::Provider;
 use thermocline_provider::fleet::SharedFleet;
 use thermocline_server::{
-    AdminToken, ControlPlane, DeadLetterSettings, HttpProbe, KeyOrigin, Parts, Redaction, Secrets,
-    serve_admin,
+    AdminToken, ControlPlane, DeadLetterSettings, FleetParts, HttpProbe, KeyOrigin, Parts,
+    PoolSettings, Redaction, Secrets, serve_admin,
 };
 use thermocline_store::Store;
 use thermocline_table::Table;
@@ -56,6 +56,8 @@ pub struct Setup {
     pub fleet: Option<Arc<dyn SharedFleet>>,
     /// What is kept of its dead letters.
     pub dead_letters: DeadLetterSettings,
+    /// Its deployment whose pods are workers.
+    pub pool: Option<PoolSettings>,
     folder: Arc<TempDir>,
 }
 
@@ -75,6 +77,7 @@ impl Setup {
             timeouts: Timeouts::default(),
             fleet: None,
             dead_letters: DeadLetterSettings::default(),
+            pool: None,
             folder: Arc::new(TempDir::new().expect("a temporary folder")),
         }
     }
@@ -183,6 +186,7 @@ impl System {
             timeouts: self.setup.timeouts,
             fleet: self.setup.fleet.clone(),
             dead_letters: self.setup.dead_letters,
+            pool: self.setup.pool.clone(),
         }
     }
 }
@@ -206,8 +210,7 @@ struct Wiring {
     vram: u64,
     trusted: Vec<String>,
     timeouts: Timeouts,
-    fleet: Option<Arc<dyn SharedFleet>>,
-    dead_letters: DeadLetterSettings,
+    fleet: Option<FleetParts>,
     providers: Vec<(String, &'static str, Arc<dyn Provider>)>,
     lifecycle: Lifecycle,
 }
@@ -225,8 +228,11 @@ impl Wiring {
             vram: setup.vram,
             trusted: setup.trusted.clone(),
             timeouts: setup.timeouts,
-            fleet: setup.fleet.clone(),
-            dead_letters: setup.dead_letters,
+            fleet: setup.fleet.clone().map(|shared| FleetParts {
+                shared,
+                dead_letters: setup.dead_letters,
+                pool: setup.pool.clone(),
+            }),
             providers: setup.providers.iter().map(named).collect(),
             lifecycle: lifecycle.clone(),
         }
@@ -256,7 +262,6 @@ impl Wiring {
             vram: self.vram,
             providers: self.providers,
             fleet: self.fleet,
-            dead_letters: self.dead_letters,
             hints: Vec::new(),
             probe: Arc::new(HttpProbe::new()),
             drain: self.lifecycle.drain.clone(),

@@ -15,8 +15,8 @@ use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, Threads, TrustedProxies};
 use thermocline_provider::Provider;
 use thermocline_server::{
-    AdminToken, Config, ControlPlane, HttpProbe, Parts, Redaction, Secrets, check_token,
-    serve_admin,
+    AdminToken, Config, ControlPlane, FleetParts, HttpProbe, Parts, Redaction, Secrets,
+    check_token, serve_admin,
 };
 use thermocline_store::Store;
 use thermocline_table::Table;
@@ -174,8 +174,11 @@ async fn control_plane(
         vram: config.vram.unwrap_or(0),
         secrets: on.secrets,
         providers,
-        fleet: Some(fleet),
-        dead_letters: config.fleet.dead_letters,
+        fleet: Some(FleetParts {
+            shared: fleet,
+            dead_letters: config.fleet.dead_letters,
+            pool: config.fleet.pool.clone(),
+        }),
         hints,
         probe: Arc::new(HttpProbe::new()),
         drain: on.drain,

@@ -1,4 +1,5 @@
 mod dead_letters;
+mod pool;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,9 +10,10 @@ use thermocline_wire::reader::{Object, text};
 
 use super::listen;
 use crate::dead_letters::DeadLetterSettings;
+use crate::fleet::PoolSettings;
 
 /// `[fleet]`: the shared fleet's gateway side.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FleetConfig {
     /// Whether anything of it stands in the configuration.
     pub given: bool,
@@ -29,6 +31,8 @@ pub struct FleetConfig {
     pub workers: Vec<FleetWorker>,
     /// What is kept of dead letters.
     pub dead_letters: DeadLetterSettings,
+    /// The deployment whose pods are workers.
+    pub pool: Option<PoolSettings>,
 }
 
 /// `[fleet.workers.NAME]`: a worker's credential.
@@ -64,6 +68,7 @@ impl Default for FleetConfig {
             max_parked_bytes: 1 << 30,
             workers: Vec::new(),
             dead_letters: DeadLetterSettings::default(),
+            pool: None,
         }
     }
 }
@@ -89,6 +94,7 @@ pub(super) fn fleet(section: Option<Object<'_>>) -> FleetConfig {
             .unwrap_or(usual.max_parked_bytes),
         workers: workers.map(|it| accounts(&it)).unwrap_or_default(),
         dead_letters: dead_letters::dead_letters(section.object("dead_letters")),
+        pool: pool::pool(&section),
     };
     if !config.listen.ip().is_loopback() && config.workers.is_empty() {
         section.wrong(

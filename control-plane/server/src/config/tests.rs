@@ -102,10 +102,16 @@ fn the_fleet_has_its_defaults_and_every_mistake_is_reported() {
         "listen": "0.0.0.0:8082", "advertise": "https://gw:8082", "max_payload": "1MiB",
         "workers": { "a": { "token_env": "A", "may_pull": ["team-*", "m"] } },
         "dead_letters": { "keep": 5, "keep_for": "1h" },
+        "pool": "workers", "autoscale": { "target": 0.5, "gpu_budget": 8 },
     });
     let fleet = Config::read(&json!({ "fleet": fleet })).unwrap().fleet;
     assert!(fleet.given && fleet.max_payload == 1 << 20);
     assert_eq!(fleet.dead_letters.limits.letters, 5);
+    let pool = fleet.pool.unwrap();
+    assert_eq!(
+        (&*pool.deployment, pool.target, pool.gpu_budget),
+        ("workers", 0.5, Some(8))
+    );
     assert_eq!(fleet.dead_letters.limits.payload_bytes, 256 << 20);
     assert_eq!(fleet.advertise.as_deref(), Some("https://gw:8082"));
     assert_eq!(fleet.workers[0].may_pull, ["team-*", "m"]);
@@ -113,9 +119,13 @@ fn the_fleet_has_its_defaults_and_every_mistake_is_reported() {
         "listen": "0.0.0.0:1", "advertise": "gw", "max_parked": 0, "x": 1,
         "workers": { "A": {}, "b": {}, "c": { "token_env": "C", "may_pull": ["a*b"] } },
         "dead_letters": { "keep": 0, "max_payload": "big", "replays": 1 },
+        "autoscale": { "target": 1.5, "clear_within": "0s" },
     } }));
     let mut expected = [
         "fleet.advertise",
+        "fleet.autoscale",
+        "fleet.autoscale.clear_within",
+        "fleet.autoscale.target",
         "fleet.dead_letters.keep",
         "fleet.dead_letters.max_payload",
         "fleet.dead_letters.replays",

@@ -34,8 +34,9 @@ impl ControlPlane {
         let outcome = json!({ "result": "interrupted", "at": rfc3339(now) });
         self.store.reopen_replays(&outcome.to_string(), now).await?;
         if let Some(fleet) = &self.fleet {
-            tokio::spawn(self.clone().archive_dead_letters(fleet.clone()));
-            tokio::spawn(self.clone().replay_in_turn(fleet.clone(), turns));
+            let shared = &fleet.shared;
+            tokio::spawn(self.clone().archive_dead_letters(shared.clone()));
+            tokio::spawn(self.clone().replay_in_turn(shared.clone(), turns));
         }
         Ok(())
     }

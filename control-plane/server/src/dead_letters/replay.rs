@@ -91,7 +91,7 @@ impl ControlPlane {
 
     fn fleet(&self) -> Result<&Arc<dyn SharedFleet>, Refused> {
         let none = || Refused::conflict("no_fleet", "no shared fleet is configured");
-        self.fleet.as_ref().ok_or_else(none)
+        self.fleet.as_ref().map(|it| &it.shared).ok_or_else(none)
     }
 
     fn await_turn(&self, id: &str) {

@@ -30,7 +30,10 @@ impl ControlPlane {
         while instance.state().is_starting() && !self.drain.is_cancelled() {
             let adapter = &instance.provider.adapter;
             let result = match with_secrets(&instance.request, deployment, &self.secrets) {
-                Ok(request) => adapter.create(&instance.id, &request).await,
+                Ok(request) => {
+                    let request = self.named_worker(deployment, instance, request);
+                    adapter.create(&instance.id, &request).await
+                }
                 Err(missing) => Err(missing),
             };
             let error = match result.and_then(|created| ours(instance, created)) {

@@ -14,7 +14,7 @@ impl View {
         let Some(fleet) = &self.0.fleet else {
             return Ok(());
         };
-        let workers = fleet.workers();
+        let workers = fleet.shared.workers();
         self.backlog(encoder)?;
         if let Some(used) = utilisation(&workers) {
             let help = "Jobs in hand of all that workers may have";
@@ -25,7 +25,7 @@ impl View {
         worker_gauges(encoder, &workers)?;
         worker_counters(encoder, &workers)?;
         self.dead_letters(encoder)?;
-        parked(encoder, &fleet.tally())
+        parked(encoder, &fleet.shared.tally())
     }
 
     fn backlog(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {

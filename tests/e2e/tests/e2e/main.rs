@@ -24,6 +24,7 @@ mod idle;
 mod limits;
 mod local;
 mod metrics;
+mod pool;
 mod processes;
 mod provisioning;
 mod replacements;

@@ -17,8 +17,7 @@ use thermocline_clock::ManualClock;
 use thermocline_policy::{Defaults, Moment, Tier};
 use thermocline_provider::{Address, Provider};
 use thermocline_server::{
-    AdminToken, ControlPlane, DeadLetterSettings, KeyOrigin, Parts, Probe, Redaction, Secrets,
-    router,
+    AdminToken, ControlPlane, KeyOrigin, Parts, Probe, Redaction, Secrets, router,
 };
 use thermocline_store::{InstanceRow, Store};
 use thermocline_support::provider::FakeProvider;
@@ -183,7 +182,6 @@ impl World {
             vram: 0,
             providers,
             fleet: None,
-            dead_letters: DeadLetterSettings::default(),
             hints: Vec::new(),
             probe: Arc::new(PaperProbe(clouds)),
             drain: CancellationToken::new(),
