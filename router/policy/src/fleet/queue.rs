@@ -46,7 +46,8 @@ pub struct QueueView<'a> {
     pub waiting: u32,
     /// How long the oldest of them has waited.
     pub oldest: Duration,
-    /// The other workers that serve it, by their last reports.
+    /// The other workers that serve it, by their last reports. Who has only joined
+    /// it and neither has nor loads its model serves nobody.
     pub holders: &'a [Identity],
     /// Whether this worker holds the model.
     pub residence: Residence,

@@ -106,9 +106,10 @@ pub fn score(
     )
 }
 
-/// Whether jobs wait in `queue` and nobody serves it.
+/// Whether jobs wait in `queue` and nobody has or loads its model. Whoever has
+/// joined it and has not loaded it yet does not let go of it for that.
 fn starves(queue: &QueueView) -> bool {
-    queue.waiting > 0 && queue.holders.is_empty() && !queue.subscribed
+    queue.waiting > 0 && queue.holders.is_empty() && queue.residence == Residence::Absent
 }
 
 /// How many others are still expected to take `queue` before this worker; none

@@ -2,19 +2,16 @@
 
 use super::{Peer, QueueView, Terms, WorkerView};
 
-/// A worker is far from full while one part of its memory in so many is free.
-const ROOMY: usize = 4;
-
 /// How many workers that do not serve `queue` would take it before this one.
 ///
-/// First those that are not busy, then those that are far from full, then by lot:
-/// once all are full, a model always comes back to the same worker, which knows
-/// how much it is used. Each worker counts with what it last reported, this one too, so
-/// all arrive at the same order; while reports are on their way they may not,
-/// and then the next look settles it.
+/// First those that are not busy, then those that have room without evicting
+/// anything, then by lot: once all are full, a model mostly comes back to the same
+/// worker, which knows how much it is used. Each worker counts with what it last
+/// reported, this one too, so all arrive at the same order; while reports are on
+/// their way they may not, and then the next look settles it.
 pub(super) fn ahead(worker: &WorkerView, queue: &QueueView, terms: &Terms) -> usize {
     let place = |peer: &Peer| {
-        let crowded = peer.free < terms.memory || peer.free < peer.memory.share(ROOMY);
+        let crowded = peer.free < terms.memory;
         (peer.busy, crowded, peer.id.lot(queue.id, 0), peer.id)
     };
     let own = place(&worker.reported);

@@ -21,7 +21,7 @@ enum Reluctance {
 pub(super) struct Weight {
     resident: usize,
     reluctance: Reluctance,
-    /// Seconds of reloading to be expected within a half-life or so.
+    /// Seconds that will be lost within a half-life or so.
     cost: f64,
     pub(super) share: Mib,
 }
@@ -91,11 +91,17 @@ pub(super) fn candidates(
             Some(Weight {
                 resident: index,
                 reluctance: reluctance(want, resident, young)?,
-                cost: resident.heat.read(now, rules.half_life) * resident.load_time.as_secs_f64(),
+                cost: cost(resident, rules, now),
                 share: resident.share,
             })
         })
         .collect()
+}
+
+/// What is lost with `resident`: its uses, each with a load and what a miss costs besides.
+fn cost(resident: &Resident, rules: &Eviction, now: Moment) -> f64 {
+    let miss = resident.load_time + rules.miss;
+    resident.heat.read(now, rules.half_life) * miss.as_secs_f64()
 }
 
 /// How reluctantly `resident` makes room for `want`; `None` = it does not.

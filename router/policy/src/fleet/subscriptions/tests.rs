@@ -135,6 +135,24 @@ fn a_starving_queue_comes_before_everything() {
 }
 
 #[test]
+fn who_has_joined_a_starving_queue_keeps_it_until_its_model_is_there() {
+    let terms = terms();
+    let joined = QueueView {
+        waiting: 1,
+        subscribed: true,
+        ..queue("rare", &terms)
+    };
+    assert_eq!(left(&decide(&worker("a", &[]), &[joined], 0.0)), []);
+    let elsewhere = [Identity::of("b")];
+    let taken = QueueView {
+        holders: &elsewhere,
+        ..joined
+    };
+    let changes = decide(&worker("a", &[]), &[taken], 0.0);
+    assert_eq!(left(&changes), [LeaveReason::Cooled], "another has it now");
+}
+
+#[test]
 fn pressure_is_jobs_per_consumer_and_not_depth() {
     let terms = terms();
     let holders: Vec<_> = (0..10).map(|i| Identity::of(&format!("h{i}"))).collect();
