@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::budget;
 use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::{self, dollars, or_nothing, plain, table};
@@ -102,6 +103,10 @@ fn summary(deployment: &Deployment) -> String {
         ("In flight", status.in_flight.to_string()),
         ("Waiting", status.waiting.to_string()),
         ("$/hour", or_nothing(status.usd_per_hour().map(dollars))),
+        (
+            "Budget",
+            or_nothing(status.budget.as_ref().map(budget::short)),
+        ),
         ("Generation", deployment.generation.to_string()),
         ("Created", or_nothing(deployment.created_at.as_deref())),
         ("Updated", or_nothing(deployment.updated_at.as_deref())),

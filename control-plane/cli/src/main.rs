@@ -1,6 +1,7 @@
 //! The `thermocline` binary.
 
 mod args;
+mod budget;
 mod client;
 mod cost;
 mod demo;

@@ -35,6 +35,7 @@ pub(crate) struct Status {
     pub(crate) waiting: u64,
     pub(crate) instances: Vec<Instance>,
     pub(crate) last_error: Option<String>,
+    pub(crate) budget: Option<Budget>,
 }
 
 impl Status {
@@ -102,6 +103,26 @@ pub(crate) struct Decision {
     pub(crate) alternatives: Vec<Alternative>,
     /// Of the decision now alone.
     pub(crate) costs: Option<Costs>,
+    /// The same; nothing where nothing is limited.
+    pub(crate) budget: Option<Budget>,
+}
+
+/// What is left of a budget, and what it forbids.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Budget {
+    pub(crate) usd_per_day: Option<f64>,
+    pub(crate) spent_today_usd: f64,
+    pub(crate) committed_usd_per_hour: f64,
+    pub(crate) resets_at: String,
+    pub(crate) serverless: Brake,
+    pub(crate) pod: Brake,
+}
+
+/// What a budget forbids in a tier, and why.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Brake {
+    pub(crate) brake: String,
+    pub(crate) why: Option<String>,
 }
 
 /// What a decision means in money.

@@ -7,7 +7,7 @@ mod keep;
 mod post;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use thermocline_policy::{
@@ -16,6 +16,8 @@ use thermocline_policy::{
 };
 use thermocline_store::Measure;
 use thermocline_table::Measured;
+
+use crate::budget::Spent;
 
 /// One deployment's books.
 #[derive(Debug)]
@@ -54,6 +56,10 @@ struct Kept {
     served_by_serverless: u64,
     /// Since the books were begun, those of earlier processes included.
     paid: BTreeMap<Payee, Paid>,
+    /// Within this day of UTC.
+    today: Spent,
+    /// By all deployments, within this hour of UTC.
+    this_hour: Arc<Spent>,
     unposted: Unposted,
     /// Measures as they were written down last.
     saved: BTreeMap<(Tier, Measure), Measured>,
@@ -88,8 +94,8 @@ pub(crate) struct Steer {
 }
 
 impl Books {
-    /// Empty books at `now`.
-    pub(crate) fn new(settings: &Settings, now: Moment) -> Self {
+    /// Empty books at `now`, that count towards what all spend in `this_hour`.
+    pub(crate) fn new(settings: &Settings, now: Moment, this_hour: Arc<Spent>) -> Self {
         let slot = SLOT.as_nanos() as u64;
         Books(Mutex::new(Kept {
             steering: steering(settings),
@@ -105,6 +111,8 @@ impl Books {
             arrivals_in_slot: 0,
             served_by_serverless: 0,
             paid: BTreeMap::new(),
+            today: Spent::default(),
+            this_hour,
             unposted: Unposted::default(),
             saved: BTreeMap::new(),
         }))
@@ -122,6 +130,11 @@ impl Books {
             .iter()
             .map(|(to, paid)| (to.clone(), *paid))
             .collect()
+    }
+
+    /// What was paid since the day of UTC began with hour `first_hour`.
+    pub(crate) fn spent_today(&self, first_hour: i64) -> NanoUsd {
+        self.kept().today.within(first_hour)
     }
 
     /// What is known, and what follows.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
-use thermocline_policy::{HostHeader, InstanceState, LocalFit, PodState, Tier, TierMap};
+use thermocline_policy::{Brake, HostHeader, InstanceState, LocalFit, PodState, Tier, TierMap};
 use thermocline_provider::Address;
 use thermocline_table::{Backend, Capacity, Pool, StartFailed, Target};
 use url::Url;
@@ -27,10 +27,13 @@ impl ControlPlane {
         let _one = publishing.unwrap_or_else(|e| e.into_inner());
         self.refresh_dedicated(deployment);
         let instances = deployment.instances();
+        let brakes = self.brake(deployment, &instances);
         let pools = TierMap::from_fn(|tier| {
             let limit = deployment.with_spec(|spec| spec.limit_per_instance(tier));
             let mut backends: Vec<Arc<Backend>> = match tier {
                 Tier::Dedicated => deployment.dedicated().into_iter().collect(),
+                // The endpoint stays, since it costs nothing, but gets no work.
+                Tier::Serverless if brakes[tier] == Brake::Stop => Vec::new(),
                 _ => serving(&instances, tier).collect(),
             };
             backends
@@ -42,6 +45,7 @@ impl ControlPlane {
             local: self.local_fit(deployment, &instances),
             pod: self.pod_state(deployment, &instances),
             pools,
+            brakes,
         });
     }
 
@@ -104,7 +108,11 @@ impl ControlPlane {
     }
 }
 
-fn any(instances: &[Arc<Instance>], tier: Tier, is: impl Fn(&InstanceState) -> bool) -> bool {
+pub(crate) fn any(
+    instances: &[Arc<Instance>],
+    tier: Tier,
+    is: impl Fn(&InstanceState) -> bool,
+) -> bool {
     instances.iter().any(|i| i.tier == tier && is(&i.state()))
 }
 

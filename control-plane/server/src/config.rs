@@ -1,5 +1,6 @@
 //! `thermocline.toml`: every key, its default, and all mistakes at once.
 
+mod budget;
 mod fleet;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use thermocline_wire::reader::{Mistakes, Object, text};
 use thermocline_wire::window_field;
 use thiserror::Error;
 
+pub use budget::BudgetConfig;
 pub use fleet::{FleetConfig, FleetWorker, TokenSource};
 
 /// The server cannot start.
@@ -59,6 +61,8 @@ pub struct Config {
     pub secrets_key_file: Option<String>,
     /// What a deployment that says nothing gets.
     pub defaults: Defaults,
+    /// What all deployments together may cost.
+    pub budget: BudgetConfig,
     /// The Docker daemon.
     pub docker: String,
     /// GPU memory of this machine, bytes; `None` = ask.
@@ -115,6 +119,7 @@ fn whole(root: &Object<'_>) -> Config {
             .unwrap_or_else(|| "sqlite://thermocline.db".to_owned()),
         secrets_key_file: of(&secrets, "key_file"),
         defaults: defaults(root),
+        budget: budget::budget(root),
         docker: local
             .as_ref()
             .and_then(|s| s.read("docker", docker))
@@ -154,6 +159,7 @@ fn root_keys(root: &Object<'_>) {
         "policy",
         "cold_start",
         "limits",
+        "budget",
         "local",
         "drain",
         "outbound",

@@ -16,8 +16,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budgets;
 use crate::cold_starts::ColdStarts;
-use crate::config::StartError;
+use crate::config::{BudgetConfig, StartError};
 use crate::dead_letters::DeadLetters;
 use crate::deployment::Controlled;
 use crate::events::Events;
@@ -48,6 +49,8 @@ pub struct Parts {
     pub base_domain: String,
     /// GPU memory of this machine, bytes.
     pub vram: u64,
+    /// What all deployments together may cost.
+    pub budget: BudgetConfig,
     /// The secrets that are sealed in the store.
     pub secrets: Secrets,
     /// The providers: name, kind, adapter. The Docker daemon is named `docker`.
@@ -71,6 +74,7 @@ pub struct ControlPlane {
     pub(crate) providers: Providers,
     pub(crate) events: Events,
     pub(crate) memory: Memory,
+    pub(crate) budgets: Budgets,
     pub(crate) secrets: Secrets,
     pub(crate) probe: Probing,
     pub(crate) owner: String,
@@ -135,6 +139,7 @@ impl ControlPlane {
         let control = Arc::new(ControlPlane {
             events: Events::start(parts.store.clone(), parts.clock.clone()),
             memory: Memory::new(parts.vram),
+            budgets: Budgets::new(parts.budget),
             secrets: parts.secrets,
             probe: Probing(parts.probe),
             providers: providers.collect(),
@@ -189,6 +194,7 @@ impl ControlPlane {
             }
         }
         self.open_books().await?;
+        self.weigh_pods();
         for deployment in self.all() {
             self.publish(&deployment);
         }
@@ -202,7 +208,9 @@ impl ControlPlane {
         let spec = self.stored_spec(&row)?;
         let config = self.table_config(&row, spec);
         let live = Deployment::new(config, row.tier, self.clock.clone());
-        Ok(Arc::new(Controlled::new(Arc::new(live), row)))
+        let this_hour = self.budgets.this_hour.clone();
+        let deployment = Controlled::new(Arc::new(live), row, this_hour);
+        Ok(Arc::new(deployment))
     }
 
     pub(crate) fn stored_spec(&self, row: &DeploymentRow) -> Result<Spec, StartError> {
@@ -235,7 +243,8 @@ impl ControlPlane {
     pub(crate) fn add(&self, row: DeploymentRow, spec: Spec) -> Arc<Controlled> {
         let config = self.table_config(&row, spec);
         let live = Deployment::new(config, row.tier, self.clock.clone());
-        let deployment = Arc::new(Controlled::new(Arc::new(live), row));
+        let this_hour = self.budgets.this_hour.clone();
+        let deployment = Arc::new(Controlled::new(Arc::new(live), row, this_hour));
         self.deployments()
             .insert(deployment.live.name.to_string(), deployment.clone());
         deployment
@@ -315,6 +324,7 @@ impl ControlPlane {
             let now = self.clock.now();
             next = now + TICK;
             self.keep_books(now);
+            self.heed_budgets();
             for deployment in self.all() {
                 if !self.rests(&deployment) {
                     self.nudge(&deployment);

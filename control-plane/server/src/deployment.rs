@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::back_off::BackOff;
 use crate::books::Books;
+use crate::budget::{Braking, Spent};
 use crate::instance::Instance;
 use crate::series::Series;
 
@@ -41,11 +42,13 @@ struct State {
     dedicated: Option<Arc<Backend>>,
     last_error: Option<String>,
     refusal: Option<(Tier, Reason)>,
+    braking: Braking,
 }
 
 impl Controlled {
-    pub(crate) fn new(live: Arc<Deployment>, row: DeploymentRow) -> Self {
-        let books = Books::new(&live.config.load().settings, live.clock().now());
+    pub(crate) fn new(live: Arc<Deployment>, row: DeploymentRow, this_hour: Arc<Spent>) -> Self {
+        let now = live.clock().now();
+        let books = Books::new(&live.config.load().settings, now, this_hour);
         Controlled {
             live,
             passing: tokio::sync::Mutex::new(()),
@@ -61,6 +64,7 @@ impl Controlled {
                 dedicated: None,
                 last_error: None,
                 refusal: None,
+                braking: Braking::default(),
             }),
             version: watch::Sender::new(0),
         }
@@ -168,6 +172,16 @@ impl Controlled {
     /// Notes the transition that is refused now; whether that is news.
     pub(crate) fn refusal_changed(&self, refusal: Option<(Tier, Reason)>) -> bool {
         std::mem::replace(&mut self.state().refusal, refusal) != refusal
+    }
+
+    /// What budgets forbid it, and why.
+    pub(crate) fn braking(&self) -> Braking {
+        self.state().braking
+    }
+
+    /// Notes what budgets forbid it; what they did before.
+    pub(crate) fn set_braking(&self, braking: Braking) -> Braking {
+        std::mem::replace(&mut self.state().braking, braking)
     }
 
     /// What keeps it from being torn down.

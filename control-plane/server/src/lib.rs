@@ -6,6 +6,7 @@
 
 mod back_off;
 mod books;
+mod budget;
 mod capacity;
 mod cold_starts;
 mod config;
@@ -40,7 +41,9 @@ mod token;
 mod transitions;
 mod wake;
 
-pub use config::{Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource};
+pub use config::{
+    BudgetConfig, Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource,
+};
 pub use control::{ControlPlane, Parts};
 pub use dead_letters::DeadLetterSettings;
 pub use fleet::{FleetParts, PoolSettings};

@@ -1,6 +1,7 @@
 //! Prometheus metrics, read from what exists: a deployment that is gone leaves
 //! no series behind, and no label comes from a client.
 
+mod budget;
 mod fleet;
 
 use std::fmt;
@@ -45,6 +46,7 @@ impl Collector for View {
         self.gauges(&mut encoder, &live)?;
         transitions(&mut encoder, &live)?;
         self.costs(&mut encoder)?;
+        budget::encode(&self.0, &mut encoder)?;
         self.instances(&mut encoder)?;
         self.providers(&mut encoder)?;
         self.fleet(&mut encoder)?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{Value, json};
+use thermocline_policy::{NanoUsd, Tier};
 use thermocline_store::InstanceRow;
 
 use crate::control::ControlPlane;
@@ -28,6 +29,13 @@ impl ControlPlane {
     pub(crate) fn put_out_of_reach(&self, row: InstanceRow) {
         tracing::error!(instance = row.id, provider = row.provider, "{WHY}");
         self.out_of_reach.rows().insert(row.id.clone(), row);
+    }
+
+    /// The prices of those that are pods: they may be paid for still.
+    pub(crate) fn prices_out_of_reach(&self) -> Vec<Option<NanoUsd>> {
+        let rows = self.out_of_reach.rows();
+        let pods = rows.values().filter(|row| row.tier == Tier::Pod);
+        pods.map(|row| row.usd_per_hour).collect()
     }
 
     /// Whether `id` is one of them.

@@ -54,6 +54,7 @@ impl ControlPlane {
                 self.apply(deployment, tier, action, &mark, now).await;
             }
         }
+        self.cut_last_work(deployment).await;
         self.drain_workers(deployment);
         self.publish(deployment);
         if config.deleting && deployment.instances().is_empty() {
@@ -109,6 +110,7 @@ impl ControlPlane {
                     idle_timeout: idle_timeout(deployment, spec, tier),
                     min: spec.min_instances(tier),
                     max,
+                    afforded: self.afforded(deployment, tier),
                 })
             })
         })
@@ -133,8 +135,11 @@ impl ControlPlane {
             if event == InstanceEvent::Stop && !may_stop(&instance) {
                 return;
             }
-            self.advance(deployment, &instance, event, InstanceChanges::default())
-                .await;
+            let changes = InstanceChanges {
+                detail: self.why_braked(deployment, tier, event.clone()),
+                ..InstanceChanges::default()
+            };
+            self.advance(deployment, &instance, event, changes).await;
         }
     }
 
@@ -176,10 +181,13 @@ impl ControlPlane {
             slot,
             generation: config.generation,
             fingerprint: mark.to_owned(),
-            usd_per_hour: None,
+            usd_per_hour: self.pod_price(&config.spec, tier).await,
         };
-        let row = match self.store.intend(&intent, self.clock.wall_micros()).await {
+        let row = match self.intend(deployment, &intent).await {
             Ok(row) => row,
+            Err(StoreError::OverBudget(why)) => {
+                return self.start_failed(deployment, tier, self.over_budget(why));
+            }
             Err(error) => {
                 self.memory.release(&id);
                 if !matches!(error, StoreError::StartInProgress) {
@@ -193,6 +201,7 @@ impl ControlPlane {
         self.cold_starts.began(&instance);
         self.tell_instance(deployment, &instance, "intended", "a start is intended");
         self.take_up(deployment, instance);
+        self.heed_budgets();
     }
 
     /// Takes over an instance of an earlier run.

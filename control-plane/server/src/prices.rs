@@ -36,6 +36,21 @@ struct Wanted {
 struct Quote {
     price: Option<UsdPerSecond>,
     ask_after: Moment,
+    /// Whether the provider has been asked, whatever it said.
+    asked: bool,
+}
+
+impl Wanted {
+    /// What `tier` of `spec` needs; `None` where it has no such tier.
+    fn of(spec: &Spec, tier: Tier) -> Option<Self> {
+        Some(Wanted {
+            provider: name_for(spec, tier)?.to_owned(),
+            tier,
+            vram_mib: spec.resources.vram.div_ceil(MIB),
+            gpus: spec.resources.gpus,
+            gpu: gpus(spec, tier).to_vec(),
+        })
+    }
 }
 
 impl Quotes {
@@ -55,26 +70,57 @@ impl ControlPlane {
     }
 
     fn price(self: &Arc<Self>, spec: &Spec, tier: Tier) -> Option<UsdPerSecond> {
-        let wanted = Wanted {
-            provider: name_for(spec, tier)?.to_owned(),
-            tier,
-            vram_mib: spec.resources.vram.div_ceil(MIB),
-            gpus: spec.resources.gpus,
-            gpu: gpus(spec, tier).to_vec(),
-        };
+        let wanted = Wanted::of(spec, tier)?;
         let now = self.clock.now();
         let mut kept = self.quotes.kept();
         let known = kept.get(&wanted).copied();
         if known.is_none_or(|quote| quote.ask_after <= now) {
             // Asked once, whatever becomes of it.
             let price = known.and_then(|quote| quote.price);
-            let ask_after = now + AGAIN;
-            kept.insert(wanted.clone(), Quote { price, ask_after });
+            let quote = Quote {
+                price,
+                ask_after: now + AGAIN,
+                asked: known.is_some_and(|quote| quote.asked),
+            };
+            kept.insert(wanted.clone(), quote);
             let control = self.clone();
             self.runtime
                 .spawn(async move { control.ask_price(wanted).await });
         }
-        known?.price
+        known.and_then(|quote| quote.price).or(self.assumed(tier))
+    }
+
+    /// The same without asking; the outer `None` = the provider was not asked yet.
+    pub(crate) fn known_price(&self, spec: &Spec, tier: Tier) -> Option<Option<UsdPerSecond>> {
+        let wanted = Wanted::of(spec, tier)?;
+        let quote = self.quotes.kept().get(&wanted).copied();
+        let quote = quote.filter(|quote| quote.asked)?;
+        Some(quote.price.or(self.assumed(tier)))
+    }
+
+    /// The same, asked for now if it was never asked.
+    pub(crate) async fn asked_price(
+        self: &Arc<Self>,
+        spec: &Spec,
+        tier: Tier,
+    ) -> Option<UsdPerSecond> {
+        if self.known_price(spec, tier).is_none() {
+            self.clone().ask_price(Wanted::of(spec, tier)?).await;
+        }
+        self.known_price(spec, tier).flatten()
+    }
+
+    /// A pod turned out to cost more than was asked for it: believed until the
+    /// provider is asked again.
+    pub(crate) fn learn_price(&self, spec: &Spec, tier: Tier, real: UsdPerSecond) {
+        if let Some(wanted) = Wanted::of(spec, tier) {
+            let quote = Quote {
+                price: Some(real),
+                ask_after: self.clock.now() + FRESH,
+                asked: true,
+            };
+            self.quotes.kept().insert(wanted, quote);
+        }
     }
 
     async fn ask_price(self: Arc<Self>, wanted: Wanted) {
@@ -91,11 +137,19 @@ impl ControlPlane {
                 let quote = Quote {
                     price: cheapest(&offers, &wanted),
                     ask_after: self.clock.now() + FRESH,
+                    asked: true,
                 };
                 self.quotes.kept().insert(wanted, quote);
             }
             Err(error) => {
                 tracing::debug!(provider = wanted.provider, %error, "no prices to be had");
+                let mut kept = self.quotes.kept();
+                let quote = kept.entry(wanted).or_insert(Quote {
+                    price: None,
+                    ask_after: self.clock.now() + AGAIN,
+                    asked: true,
+                });
+                quote.asked = true;
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use thermocline_policy::{LocalFit, Moment, PodState, Reason, Tier, View};
+use thermocline_policy::{Brake, LocalFit, Moment, PodState, Reason, Tier, View};
 use thermocline_store::InstanceRow;
 use thermocline_table::Deployment;
 use thermocline_wire::{rfc3339, spec_to_json};
@@ -59,6 +59,7 @@ impl ControlPlane {
         let known = instances.iter().map(|i| instance_json(i));
         let all = known.chain(self.out_of_reach(Some(&deployment.live.name)));
         status["instances"] = all.collect();
+        status["budget"] = self.budget_json(deployment);
         status
     }
 
@@ -185,6 +186,7 @@ pub(crate) fn decision_inputs(live: &Deployment, now: Moment) -> Value {
         "pod": view.pod,
         "pod_pinned": view.pod_pinned,
         "pod_in_flight": view.pod_in_flight,
+        "brakes": { "serverless": view.brakes[Tier::Serverless], "pod": view.brakes[Tier::Pod] },
         "in_flight": live.in_flight(),
         "waiting": live.waiting(),
         "since_transition_s": view.since_transition.map(|d| d.as_secs_f64()),
@@ -226,6 +228,7 @@ pub(crate) fn decision_json(live: &Deployment, now: Moment, wall: i64) -> Value 
 fn why_not(tier: Tier, view: &View, fired: Reason) -> Value {
     match tier {
         Tier::Local if view.local != LocalFit::Fits => json!(view.local),
+        _ if view.brakes[tier] != Brake::Off => json!(Reason::Budget),
         Tier::Pod if view.pod == PodState::BackingOff => json!(Reason::NoCapacity),
         _ => json!(fired),
     }

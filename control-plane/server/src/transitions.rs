@@ -45,7 +45,9 @@ impl ControlPlane {
     /// Notes a transition that the rate asks for and something refuses, once
     /// for as long as it stays so.
     pub(crate) fn note_refusal(&self, deployment: &Controlled, decision: &Decision, now: Moment) {
-        let refused = decision.refused().map(|to| (to, decision.reason));
+        let tiers = deployment.with_spec(|spec| spec.tiers.set());
+        let refused = decision.refused().filter(|to| tiers.has(*to));
+        let refused = refused.map(|to| (to, decision.reason));
         if !deployment.refusal_changed(refused) {
             return;
         }

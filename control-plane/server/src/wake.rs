@@ -37,6 +37,7 @@ impl ControlPlane {
     ) -> Result<(), StartFailed> {
         let gone = || called_off("deleting", "the deployment is gone");
         let deployment = self.deployment(&live.name).ok_or_else(gone)?;
+        self.know_price(&deployment, tier).await;
         let mut changes = deployment.watch();
         let _requested = deployment.request(tier);
         self.nudge(&deployment);
@@ -56,6 +57,9 @@ impl ControlPlane {
                     "no_capacity",
                     "the deployment has no such tier any more",
                 ));
+            }
+            if let Some(error) = self.braked(&deployment, tier) {
+                return Err(error);
             }
             if let Some(error) = deployment.backing_off(tier, self.clock.now()) {
                 return Err(error);

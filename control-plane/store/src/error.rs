@@ -1,3 +1,4 @@
+use thermocline_policy::OverBudget;
 use thiserror::Error;
 
 /// What the store answers with.
@@ -29,6 +30,9 @@ pub enum StoreError {
     /// Nobody's: another start of this deployment, tier and slot is on its way; join it.
     #[error("a start in this slot is in progress")]
     StartInProgress,
+    /// The caller's: a budget or a ceiling does not hold what it wanted to start.
+    #[error("{0}")]
+    OverBudget(#[from] OverBudget),
     /// The caller's: instances of the deployment may still exist at a provider.
     #[error("{0} still has instances")]
     InstancesRemain(String),

@@ -1,5 +1,6 @@
+use sqlx::Row;
 use sqlx::SqliteConnection;
-use thermocline_policy::{InstanceState, NanoUsd, Tier};
+use thermocline_policy::{Calendar, Ceilings, Commitment, InstanceState, NanoUsd, Spending, Tier};
 
 use crate::deployments::alive;
 use crate::error::is_taken;
@@ -24,6 +25,19 @@ pub struct NewInstance {
     pub fingerprint: String,
     /// What it will cost while it exists, where that is known.
     pub usd_per_hour: Option<NanoUsd>,
+}
+
+/// What a pod's intent is held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allowance {
+    /// The limits.
+    pub ceilings: Ceilings,
+    /// What the deployment has spent since midnight UTC.
+    pub today: NanoUsd,
+    /// What all deployments have spent since the hour of UTC began.
+    pub this_hour: NanoUsd,
+    /// What pods count as whose price nobody told.
+    pub assumed: Option<NanoUsd>,
 }
 
 /// What else a write changes; `None` keeps what is there.
@@ -69,6 +83,33 @@ impl Store {
     pub async fn intend(&self, new: &NewInstance, now: i64) -> Result<InstanceRow> {
         let mut tx = self.begin().await?;
         alive(&mut tx, &new.deployment).await?;
+        let row = insert(&mut tx, new, now).await?;
+        tx.commit().await?;
+        row.ok_or(StoreError::StartInProgress)
+    }
+
+    /// The same for a pod, if `allowance` holds it beside every pod that is
+    /// written down: starts of several deployments at once never exceed a limit
+    /// together.
+    ///
+    /// # Errors
+    /// As [`Store::intend`], and [`StoreError::OverBudget`].
+    pub async fn intend_within(
+        &self,
+        allowance: &Allowance,
+        new: &NewInstance,
+        now: i64,
+    ) -> Result<InstanceRow> {
+        let mut tx = self.begin().await?;
+        alive(&mut tx, &new.deployment).await?;
+        let spending = Spending {
+            today: allowance.today,
+            this_hour: allowance.this_hour,
+            own: committed(&mut tx, Some(&new.deployment), allowance.assumed).await?,
+            all: committed(&mut tx, None, allowance.assumed).await?,
+        };
+        let at = Calendar::at(now);
+        allowance.ceilings.start(&spending, new.usd_per_hour, at)?;
         let row = insert(&mut tx, new, now).await?;
         tx.commit().await?;
         row.ok_or(StoreError::StartInProgress)
@@ -132,6 +173,31 @@ impl Store {
         tx.commit().await?;
         Ok(done.rows_affected() > 0)
     }
+}
+
+/// What the pods whose absence is not confirmed commit to, of `deployment` or
+/// of all.
+async fn committed(
+    conn: &mut SqliteConnection,
+    deployment: Option<&str>,
+    assumed: Option<NanoUsd>,
+) -> Result<Commitment> {
+    let row = sqlx::query(
+        "select coalesce(sum(coalesce(usd_per_hour, ?2)), 0) as usd_per_hour,
+             count(*) as instances,
+             count(*) - count(coalesce(usd_per_hour, ?2)) as unpriced
+         from instances
+         where tier = 'pod' and state <> 'gone' and (?1 is null or deployment = ?1)",
+    )
+    .bind(deployment)
+    .bind(assumed.map(|price| price.0))
+    .fetch_one(conn)
+    .await?;
+    Ok(Commitment {
+        usd_per_hour: NanoUsd(row.try_get("usd_per_hour")?),
+        instances: row.try_get("instances")?,
+        unpriced: row.try_get("unpriced")?,
+    })
 }
 
 /// The new row, or `None` where a start in its slot is in progress.

@@ -141,26 +141,13 @@ impl Store {
     /// # Errors
     /// Only the common ones.
     pub async fn spent(&self, deployment: Option<&str>, from: i64) -> Result<NanoUsd> {
-        let mut reader = self.readers.acquire().await?;
-        spent(&mut reader, deployment, from).await
+        let sum = sqlx::query_scalar(
+            "select coalesce(sum(nano_usd), 0) from ledger
+             where hour >= ?2 and (?1 is null or deployment = ?1)",
+        );
+        let sum = sum.bind(deployment).bind(from);
+        Ok(NanoUsd(sum.fetch_one(&self.readers).await?))
     }
-}
-
-/// The same within a transaction, so that what is intended there can be held
-/// against what was spent.
-pub(crate) async fn spent(
-    conn: &mut SqliteConnection,
-    deployment: Option<&str>,
-    from: i64,
-) -> Result<NanoUsd> {
-    let sum = match deployment {
-        Some(name) => sqlx::query_scalar(
-            "select coalesce(sum(nano_usd), 0) from ledger where deployment = ? and hour >= ?",
-        )
-        .bind(name),
-        None => sqlx::query_scalar("select coalesce(sum(nano_usd), 0) from ledger where hour >= ?"),
-    };
-    Ok(NanoUsd(sum.bind(from).fetch_one(conn).await?))
 }
 
 async fn add_paid(conn: &mut SqliteConnection, entry: &LedgerEntry) -> Result<()> {

@@ -34,7 +34,7 @@ pub use deployments::NewDeployment;
 pub use error::{Result, StoreError};
 pub use events::NewEvent;
 pub use gate::Gate;
-pub use instances::{InstanceChanges, NewInstance};
+pub use instances::{Allowance, InstanceChanges, NewInstance};
 pub use ledger::{LedgerEntry, Postings, SlotArrivals, WhatIfEntry};
 pub use measures::{Measure, MeasureRow};
 pub use row::{DecisionRow, DeploymentRow, EventRow, InstanceRow};

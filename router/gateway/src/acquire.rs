@@ -91,7 +91,8 @@ impl Gateway {
             reason: decision.reason,
         };
         let capacity = call.deployment.capacity.load();
-        if capacity.serves(decision.tier) || decision.reason == Reason::Forced {
+        let forced = call.config.forced.is_some_and(|(_, until)| now < until);
+        if capacity.serves(decision.tier) || forced {
             return wanted;
         }
         let meanwhile = decision.meanwhile.or_else(|| {

@@ -194,9 +194,10 @@ fn waiter(
     }
 }
 
-/// The code of a start that a person called off: nothing failed, and whoever
-/// wakes the deployment again need not wait.
-const STOPPED: &str = "stopped";
+/// The codes of starts that nothing was tried for: a person called it off, or a
+/// budget refused it, which may be raised at any time. Whoever asks again need
+/// not wait.
+const UNTRIED: [&str; 2] = ["stopped", "budget"];
 
 /// Takes the flight off the map, and remembers its failure.
 fn land(
@@ -219,7 +220,7 @@ fn land(
     let Err(error) = outcome else {
         return;
     };
-    if error.code == STOPPED {
+    if UNTRIED.contains(&error.code) {
         return;
     }
     let back_off = limits.first_back_off * 2u32.saturating_pow(failures);

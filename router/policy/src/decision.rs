@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Tier, TierSet};
+use crate::{Brake, Tier, TierMap, TierSet};
 
 /// The numbers of mode `thresholds`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,6 +105,24 @@ pub struct View {
     pub since_transition: Option<Duration>,
     /// The numbers it is held against.
     pub thresholds: Thresholds,
+    /// What budgets forbid.
+    pub brakes: TierMap<Brake>,
+}
+
+impl View {
+    /// Whether budgets let `tier` serve: what runs already may, where only
+    /// starts are forbidden. An endpoint commits to nothing, so it is no start.
+    fn may_serve(&self, tier: Tier) -> bool {
+        match self.brakes[tier] {
+            Brake::Off => true,
+            Brake::NoStart => tier != Tier::Pod || self.has_pod(),
+            Brake::Stop => false,
+        }
+    }
+
+    fn has_pod(&self) -> bool {
+        matches!(self.pod, PodState::Warm | PodState::Booting)
+    }
 }
 
 /// Why a tier was chosen, refused or kept.
@@ -131,7 +149,7 @@ pub enum Reason {
     PodBooting,
     /// Nothing could be started there.
     NoCapacity,
-    /// The budget is spent.
+    /// A budget or a ceiling refuses the tier that it would be, or this one.
     Budget,
     /// Less than a window of data: no demotion.
     Unobserved,
@@ -216,10 +234,12 @@ impl Decision {
 ///
 /// The order of the rules is the product's: forced, dedicated, local if it
 /// fits, pod where there is no serverless, a warm pod until the rate is below
-/// `demote_rps`, and else by `promote_rps`. Whatever is unknown holds.
+/// `demote_rps`, and else by `promote_rps`. Whatever is unknown holds. A budget
+/// brakes every one of them: what it refuses is answered with the other paid
+/// tier where that may serve, and is refused where a person forced it.
 pub fn decide(view: &View) -> Decision {
     if let Some(tier) = view.forced.filter(|tier| view.tiers.has(*tier)) {
-        return Decision::of(tier, Reason::Forced);
+        return Decision::of(tier, unless_braked(view, tier, Reason::Forced));
     }
     if view.tiers.has(Tier::Dedicated) {
         return Decision::of(Tier::Dedicated, Reason::Dedicated);
@@ -229,26 +249,45 @@ pub fn decide(view: &View) -> Decision {
     }
     match (view.tiers.has(Tier::Serverless), view.tiers.has(Tier::Pod)) {
         (true, true) => by_rate(view),
-        (true, false) if promotes(view) => Decision::of(Tier::Serverless, Reason::NoPod),
-        (true, false) => Decision::of(Tier::Serverless, Reason::BelowPromote),
-        (false, true) => Decision::of(Tier::Pod, Reason::NoServerless),
+        (true, false) if promotes(view) => on_serverless(view, Reason::NoPod),
+        (true, false) => on_serverless(view, Reason::BelowPromote),
+        (false, true) => {
+            let reason = unless_braked(view, Tier::Pod, Reason::NoServerless);
+            Decision::of(Tier::Pod, reason)
+        }
         (false, false) => Decision::of(Tier::Local, Reason::NoCapacity),
     }
 }
 
+fn unless_braked(view: &View, tier: Tier, reason: Reason) -> Reason {
+    match view.may_serve(tier) {
+        true => reason,
+        false => Reason::Budget,
+    }
+}
+
+fn on_serverless(view: &View, reason: Reason) -> Decision {
+    let reason = unless_braked(view, Tier::Serverless, reason);
+    Decision::of(Tier::Serverless, reason)
+}
+
 fn by_rate(view: &View) -> Decision {
-    let there = matches!(view.pod, PodState::Warm | PodState::Booting);
+    let there = view.has_pod();
+    if there && !view.may_serve(Tier::Pod) {
+        return Decision::of(Tier::Serverless, Reason::Budget);
+    }
     // A pod that was demoted and has not gone yet stays for nobody: coming back
     // to it takes a promotion, or a rate near `demote_rps` would flap.
     let demoted = view.current == Some(Tier::Serverless) && !view.pod_pinned;
     if there && !demoted {
         return match stays(view) {
             Some(reason) => on_pod(view, reason),
+            None if !view.may_serve(Tier::Serverless) => on_pod(view, Reason::Budget),
             None => Decision::of(Tier::Serverless, Reason::BelowPromote),
         };
     }
     match refused_promotion(view) {
-        Some(reason) => Decision::of(Tier::Serverless, reason),
+        Some(reason) => on_serverless(view, reason),
         None => on_pod(view, Reason::Promote),
     }
 }
@@ -279,6 +318,9 @@ fn refused_promotion(view: &View) -> Option<Reason> {
     if !promotes(view) {
         return Some(Reason::BelowPromote);
     }
+    if !view.may_serve(Tier::Pod) {
+        return Some(Reason::Budget);
+    }
     if view.pod == PodState::BackingOff {
         return Some(Reason::NoCapacity);
     }
@@ -295,7 +337,8 @@ fn held(view: &View, at_least: Duration) -> bool {
 }
 
 fn on_pod(view: &View, reason: Reason) -> Decision {
-    let meanwhile = (view.pod != PodState::Warm).then_some((Tier::Serverless, Reason::PodBooting));
+    let waits = view.pod != PodState::Warm && view.may_serve(Tier::Serverless);
+    let meanwhile = waits.then_some((Tier::Serverless, Reason::PodBooting));
     Decision {
         tier: Tier::Pod,
         reason,

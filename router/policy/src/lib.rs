@@ -7,6 +7,7 @@
 //! instances into [`Action`]s so specific that whoever applies them has nothing
 //! left to choose.
 
+mod budget;
 mod cost;
 mod decision;
 mod error;
@@ -27,6 +28,7 @@ mod tier;
 mod time;
 mod window;
 
+pub use budget::{Brake, Calendar, Ceilings, Commitment, LAST_WORK, OverBudget, Spending};
 pub use cost::{BreakEven, CostModel, Prices, Work};
 pub use decision::{Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide};
 pub use error::{FieldError, FieldErrors};

@@ -23,6 +23,9 @@ pub struct TierLoad {
     pub min: u32,
     /// Never more than these.
     pub max: u32,
+    /// What budgets leave of them, pinned ones and those with work in hand
+    /// included; `None` = all.
+    pub afforded: Option<u32>,
 }
 
 /// Instances wanted in each tier.
@@ -47,7 +50,10 @@ pub fn scale(
         })
     };
     TierMap::from_fn(|tier| match loads[tier] {
-        Some(load) if !stopped => wanted(tier, &load, decided, successor_ready(tier), members),
+        Some(load) if !stopped => {
+            let wanted = wanted(tier, &load, decided, successor_ready(tier), members);
+            wanted.min(load.afforded.unwrap_or(u32::MAX))
+        }
         _ => 0,
     })
 }
@@ -179,6 +185,25 @@ mod tests {
             ..ready()
         });
         assert_eq!(scale(&loads, Some(Tier::Pod), true, 1)[Tier::Pod], 0);
+    }
+
+    #[test]
+    fn a_budget_stops_what_is_pinned_busy_and_asked_for() {
+        let pod = TierLoad {
+            min: 1,
+            max: 2,
+            busy: true,
+            requested: true,
+            afforded: Some(0),
+            ..ready()
+        };
+        assert_eq!(pods(pod, Some(ready()), Tier::Pod), 0);
+        let more = TierLoad {
+            min: 2,
+            afforded: Some(1),
+            ..pod
+        };
+        assert_eq!(pods(more, None, Tier::Pod), 1, "no other is started");
     }
 
     #[test]

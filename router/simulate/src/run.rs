@@ -249,6 +249,7 @@ impl Run {
             observed: now.since(self.watched) >= self.window.span(),
             since_transition: self.last_transition.map(|at| now.since(at)),
             thresholds: *self.steering.thresholds(),
+            brakes: TierMap::default(),
         })
     }
 

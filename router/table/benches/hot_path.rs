@@ -7,8 +7,8 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use thermocline_clock::Clock;
 use thermocline_policy::{
-    DedicatedTier, Defaults, LocalFit, Moment, PodState, Spec, Thresholds, Tier, TierSet, View,
-    Window, decide,
+    DedicatedTier, Defaults, LocalFit, Moment, PodState, Spec, Thresholds, Tier, TierMap, TierSet,
+    View, Window, decide,
 };
 use thermocline_table::{Config, Deployment, Snapshot};
 
@@ -55,6 +55,7 @@ fn decision(c: &mut Criterion) {
         observed: true,
         since_transition: Some(Duration::from_secs(9)),
         thresholds: Thresholds::default(),
+        brakes: TierMap::default(),
     };
     c.bench_function("decide", |b| b.iter(|| decide(black_box(&view))));
 }

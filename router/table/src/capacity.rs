@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use thermocline_policy::{LocalFit, Moment, PodState, Selection, Tier, TierMap};
+use thermocline_policy::{Brake, LocalFit, Moment, PodState, Selection, Tier, TierMap};
 
 use crate::{Backend, BackendId, BackendPermit, Deployment};
 
@@ -14,6 +14,8 @@ pub struct Capacity {
     pub local: LocalFit,
     /// How far its pods are.
     pub pod: PodState,
+    /// What budgets forbid.
+    pub brakes: TierMap<Brake>,
 }
 
 impl Default for Capacity {
@@ -22,6 +24,7 @@ impl Default for Capacity {
             pools: TierMap::default(),
             local: LocalFit::NoDaemon,
             pod: PodState::Absent,
+            brakes: TierMap::default(),
         }
     }
 }

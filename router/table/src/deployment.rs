@@ -194,6 +194,7 @@ impl Deployment {
             observed: self.observed(now),
             since_transition: self.since_transition(now),
             thresholds: self.in_force(&config),
+            brakes: capacity.brakes,
         }
     }
 

@@ -20,8 +20,8 @@ use thermocline_policy::Defaults;
 use thermocline_provider::Provider;
 use thermocline_provider::fleet::SharedFleet;
 use thermocline_server::{
-    AdminToken, ControlPlane, DeadLetterSettings, FleetParts, HttpProbe, KeyOrigin, Parts,
-    PoolSettings, Redaction, Secrets, serve_admin,
+    AdminToken, BudgetConfig, ControlPlane, DeadLetterSettings, FleetParts, HttpProbe, KeyOrigin,
+    Parts, PoolSettings, Redaction, Secrets, serve_admin,
 };
 use thermocline_store::Store;
 use thermocline_table::Table;
@@ -46,6 +46,8 @@ pub struct Setup {
     pub defaults: Defaults,
     /// GPU memory of the machine, bytes.
     pub vram: u64,
+    /// What all deployments together may cost.
+    pub budget: BudgetConfig,
     /// Peers that are believed.
     pub trusted: Vec<String>,
     /// Deployments are also reached as `NAME.<base_domain>`.
@@ -72,6 +74,7 @@ impl Setup {
             providers: Vec::new(),
             defaults: Defaults::default(),
             vram: 0,
+            budget: BudgetConfig::default(),
             trusted: Vec::new(),
             base_domain: String::new(),
             timeouts: Timeouts::default(),
@@ -183,6 +186,7 @@ impl System {
             base_domain: self.setup.base_domain.clone(),
             folder: self.setup.folder.clone(),
             vram: self.setup.vram,
+            budget: self.setup.budget,
             timeouts: self.setup.timeouts,
             fleet: self.setup.fleet.clone(),
             dead_letters: self.setup.dead_letters,
@@ -208,6 +212,7 @@ struct Wiring {
     defaults: Defaults,
     base_domain: String,
     vram: u64,
+    budget: BudgetConfig,
     trusted: Vec<String>,
     timeouts: Timeouts,
     fleet: Option<FleetParts>,
@@ -226,6 +231,7 @@ impl Wiring {
             defaults: setup.defaults.clone(),
             base_domain: setup.base_domain.clone(),
             vram: setup.vram,
+            budget: setup.budget,
             trusted: setup.trusted.clone(),
             timeouts: setup.timeouts,
             fleet: setup.fleet.clone().map(|shared| FleetParts {
@@ -260,6 +266,7 @@ impl Wiring {
             defaults: self.defaults,
             base_domain: self.base_domain,
             vram: self.vram,
+            budget: self.budget,
             providers: self.providers,
             fleet: self.fleet,
             hints: Vec::new(),

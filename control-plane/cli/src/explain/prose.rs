@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thermocline_policy::{Tier, format_duration};
 
+use crate::budget;
 use crate::output::plain;
 use crate::view::{Alternative, Decision, Inputs};
 
@@ -23,6 +24,7 @@ pub(crate) fn tell(name: &str, decision: &Decision) -> String {
     }));
     lines.push(traffic(&decision.inputs));
     lines.extend(super::money::tell(decision));
+    lines.extend(decision.budget.iter().flat_map(budget::sentences));
     lines.extend(next_switch(name, decision));
     let refusals = decision.alternatives.iter();
     lines.extend(refusals.map(|tier| refusal(tier, &decision.inputs)));
@@ -65,7 +67,7 @@ fn words(reason: &str, inputs: &Inputs) -> Option<String> {
         }
         "pod_booting" => "the pod is still booting",
         "no_capacity" => "nobody has capacity to sell",
-        "budget" => "the budget is spent",
+        "budget" => "a budget or a ceiling says so",
         "unobserved" => "less than a whole window has been seen",
         "busy" => "work in flight is not interrupted",
         "hold" => "the last transition is too recent",

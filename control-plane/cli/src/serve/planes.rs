@@ -172,6 +172,7 @@ async fn control_plane(
         defaults: config.defaults.clone(),
         base_domain: config.base_domain.clone(),
         vram: config.vram.unwrap_or(0),
+        budget: config.budget,
         secrets: on.secrets,
         providers,
         fleet: Some(FleetParts {

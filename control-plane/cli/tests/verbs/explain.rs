@@ -222,3 +222,22 @@ async fn prices_that_leave_nothing_to_compare_are_said_to() {
         assert!(text.contains("pod has no known price"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_budget_says_what_is_spent_and_what_it_forbids() {
+    let mut decision = decision("serverless", "budget", 72);
+    decision["budget"] = json!({
+        "usd_per_day": 15, "spent_today_usd": 14.5, "committed_usd_per_hour": 0.0,
+        "resets_at": "2026-03-03T00:00:00Z",
+        "serverless": { "brake": "off", "why": null },
+        "pod": { "brake": "no_start", "why": "its budget of $15 a day" },
+    });
+    let text = explained(&decision).await;
+    for line in [
+        "sdxl is served by serverless: a budget or a ceiling says so (rule `budget`).\n",
+        "Budget: $14.50 of $15.00 a day spent, pods commit to $0.00 an hour, and begins anew at 2026-03-03T00:00:00Z.\n",
+        "No pod is started: its budget of $15 a day.\n",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}

@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    CostModel, Hindsight, InstanceState, Moment, NanoUsd, Rate, SLOT, SlotCost, Spec, Tier,
-    UsdPerSecond, Work,
+    Calendar, CostModel, Hindsight, InstanceState, Moment, NanoUsd, Rate, SLOT, SlotCost, Spec,
+    Tier, UsdPerSecond, Work,
 };
 use thermocline_table::{Deployment, Outcome, Tally};
 
@@ -209,6 +209,9 @@ impl Kept {
         let unposted = self.unposted.paid.entry((hour, payee.clone()));
         unposted.or_default().add(paid);
         self.paid.entry(payee).or_default().add(paid);
+        let at = Calendar::at(look.wall);
+        self.today.add(at.first_hour_of_day(), paid.cost);
+        self.this_hour.add(at.hour(), paid.cost);
     }
 
     fn end_slot(&mut self, look: &Look<'_>) {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{SLOT, Tier};
+use thermocline_policy::{Calendar, SLOT, Tier};
 use thermocline_store::{
     LedgerEntry, Measure, MeasureRow, Postings, SlotArrivals, StoreError, WhatIfEntry,
 };
@@ -32,11 +32,26 @@ impl ControlPlane {
                 deployment.books.kept().paid.insert(payee, paid);
             }
         }
+        self.open_budgets().await?;
         for row in self.store.measures().await? {
             if let Some(deployment) = self.deployment(&row.deployment) {
                 sketch(&deployment, row.tier, row.what).restore(&row.counts);
             }
         }
+        Ok(())
+    }
+
+    /// What counts against budgets of this day and of this hour.
+    async fn open_budgets(&self) -> Result<(), StoreError> {
+        let at = Calendar::at(self.clock.wall_micros());
+        let day = at.first_hour_of_day();
+        for deployment in self.all() {
+            let name = &*deployment.live.name;
+            let spent = self.store.spent(Some(name), day).await?;
+            deployment.books.kept().today.add(day, spent);
+        }
+        let spent = self.store.spent(None, at.hour()).await?;
+        self.budgets.this_hour.add(at.hour(), spent);
         Ok(())
     }
 

@@ -142,3 +142,22 @@ fn the_fleet_has_its_defaults_and_every_mistake_is_reported() {
     let open = mistakes(json!({ "fleet": { "listen": "0.0.0.0:8082" } }));
     assert_eq!(open, ["fleet.listen"]);
 }
+
+#[test]
+fn a_limit_of_nought_is_none() {
+    let budget = |section: Value| Config::read(&json!({ "budget": section })).unwrap().budget;
+    let none = json!({ "usd_per_hour": 0, "instances": 0 });
+    assert_eq!(budget(none), BudgetConfig::default());
+    let some = budget(json!({ "usd_per_hour": 2.5, "instances": 3, "assumed_usd_per_hour": 1 }));
+    assert_eq!(some.usd_per_hour.map(|usd| usd.as_usd()), Some(2.5));
+    assert_eq!(some.instances, Some(3));
+    let found =
+        mistakes(json!({ "budget": { "usd_per_hour": -1, "instances": 0.5, "usd_per_day": 1 } }));
+    for key in [
+        "budget.usd_per_hour",
+        "budget.instances",
+        "budget.usd_per_day",
+    ] {
+        assert!(found.iter().any(|f| f == key), "{key} in {found:?}");
+    }
+}

@@ -70,6 +70,7 @@ impl ControlPlane {
     ) {
         // Until its id is written down: a refusal of the next call says nothing.
         instance.doubt();
+        let asked = instance.usd_per_hour();
         let event = InstanceEvent::Created {
             provider_id: created.id,
         };
@@ -79,7 +80,10 @@ impl ControlPlane {
         };
         if !self.advance(deployment, instance, event, changes).await {
             // The id is asked for again: create returns what is there.
-            self.pause(instance, Duration::from_secs(1)).await;
+            return self.pause(instance, Duration::from_secs(1)).await;
+        }
+        if let Some(why) = self.costs_too_much(deployment, instance, asked) {
+            self.give_up(deployment, instance, why).await;
         }
     }
 

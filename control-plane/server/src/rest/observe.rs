@@ -24,6 +24,7 @@ pub(super) async fn decision(
     let (now, wall) = (control.clock.now(), control.clock.wall_micros());
     let mut decision = decision_json(&deployment.live, now, wall);
     decision["costs"] = costs_json(&deployment, now);
+    decision["budget"] = control.budget_json(&deployment);
     Ok(Json(decision))
 }
 

@@ -1,5 +1,5 @@
-use thermocline_policy::{InstanceState, NanoUsd, Tier};
-use thermocline_store::{InstanceChanges, InstanceRow, NewInstance, Store, StoreError};
+use thermocline_policy::{Ceilings, InstanceState, NanoUsd, Tier};
+use thermocline_store::{Allowance, InstanceChanges, InstanceRow, NewInstance, Store, StoreError};
 
 use crate::support::{Folder, NOW, in_memory, instance, with_deployments};
 
@@ -223,4 +223,58 @@ async fn a_forgotten_instance_is_no_more() {
     assert!(store.forget_instance("i1", row.epoch).await.unwrap());
     assert!(!store.forget_instance("i1", row.epoch).await.unwrap());
     assert_eq!(store.instance("i1").await.unwrap(), None);
+}
+
+fn limited(usd_per_hour: i64) -> Allowance {
+    Allowance {
+        ceilings: Ceilings {
+            usd_per_hour: Some(NanoUsd(usd_per_hour)),
+            ..Ceilings::default()
+        },
+        ..Allowance::default()
+    }
+}
+
+fn priced(id: &str, deployment: &str, usd_per_hour: i64) -> NewInstance {
+    NewInstance {
+        usd_per_hour: Some(NanoUsd(usd_per_hour)),
+        ..instance(id, deployment, 0)
+    }
+}
+
+#[tokio::test]
+async fn intents_at_once_never_exceed_a_ceiling_together() {
+    let folder = Folder::new();
+    let store = folder.open().await;
+    let names: Vec<String> = (0..50).map(|i| format!("d{i}")).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    with_deployments(&store, &all).await;
+    let mut tries = tokio::task::JoinSet::new();
+    for name in names {
+        let store = store.clone();
+        tries.spawn(async move {
+            let new = priced(&format!("i-{name}"), &name, 7);
+            store.intend_within(&limited(70), &new, NOW).await.is_ok()
+        });
+    }
+    let written = tries.join_all().await.into_iter().filter(|ok| *ok).count();
+    assert_eq!(written, 10);
+}
+
+#[tokio::test]
+async fn a_pod_counts_until_its_absence_is_confirmed() {
+    let store = store_with(&["a", "b"]).await;
+    let row = store
+        .intend_within(&limited(10), &priced("i1", "a", 7), NOW)
+        .await
+        .unwrap();
+    let second = priced("i2", "b", 7);
+    let refused = store.intend_within(&limited(10), &second, NOW).await;
+    assert!(matches!(refused, Err(StoreError::OverBudget(_))));
+    let row = advance(&store, &row, InstanceState::Stopping { provider_id: None }).await;
+    let refused = store.intend_within(&limited(10), &second, NOW).await;
+    assert!(matches!(refused, Err(StoreError::OverBudget(_))));
+    store.forget_instance(&row.id, row.epoch).await.unwrap();
+    let there = store.intend_within(&limited(10), &second, NOW).await;
+    assert!(there.is_ok());
 }

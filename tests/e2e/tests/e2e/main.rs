@@ -3,6 +3,7 @@
 
 mod access;
 mod bodies;
+mod budgets;
 mod cancels;
 mod chance;
 mod choices;

@@ -17,7 +17,7 @@ use thermocline_clock::ManualClock;
 use thermocline_policy::{Defaults, Moment, Tier};
 use thermocline_provider::{Address, Provider};
 use thermocline_server::{
-    AdminToken, ControlPlane, KeyOrigin, Parts, Probe, Redaction, Secrets, router,
+    AdminToken, BudgetConfig, ControlPlane, KeyOrigin, Parts, Probe, Redaction, Secrets, router,
 };
 use thermocline_store::{InstanceRow, Store};
 use thermocline_support::provider::FakeProvider;
@@ -180,6 +180,7 @@ impl World {
             defaults: Defaults::default(),
             base_domain: String::new(),
             vram: 0,
+            budget: BudgetConfig::default(),
             providers,
             fleet: None,
             hints: Vec::new(),
