@@ -48,8 +48,18 @@ pub(crate) struct Instance {
     known: Mutex<Known>,
 }
 
+/// Where an instance comes from.
+pub(crate) enum Origin {
+    /// It was intended just now.
+    Intended,
+    /// An earlier run left it, reached at this address.
+    Adopted(Option<Address>),
+}
+
 struct Known {
     row: InstanceRow,
+    /// Where it is reached, as its provider says.
+    address: Option<Address>,
     backend: Option<Arc<Backend>>,
     /// Complete lists in a row that lacked it.
     missing: u32,
@@ -63,8 +73,12 @@ impl Instance {
         provider: Arc<Registered>,
         request: InstanceRequest,
         since: Moment,
-        adopted: bool,
+        origin: Origin,
     ) -> Self {
+        let (adopted, address) = match origin {
+            Origin::Intended => (false, None),
+            Origin::Adopted(address) => (true, address),
+        };
         Instance {
             id: row.id.clone(),
             tier: row.tier,
@@ -79,6 +93,7 @@ impl Instance {
             writing: tokio::sync::Mutex::new(()),
             known: Mutex::new(Known {
                 row,
+                address,
                 backend: None,
                 missing: 0,
                 shown: false,
@@ -109,13 +124,17 @@ impl Instance {
 
     /// Where it is reached, once known, with what is not written down.
     pub(crate) fn address(&self) -> Option<Address> {
-        Some(self.provider.adapter.reach(&self.written_address()?))
+        Some(self.provider.adapter.reach(&self.own_address()?))
     }
 
-    /// Where it is reached, as it is written down.
-    fn written_address(&self) -> Option<Address> {
-        let written = self.known().row.address.clone();
-        serde_json::from_str(&written?).ok()
+    /// Where it is reached, as its provider says.
+    fn own_address(&self) -> Option<Address> {
+        self.known().address.clone()
+    }
+
+    /// Notes where it is reached.
+    fn learn_address(&self, address: Address) {
+        self.known().address = Some(address);
     }
 
     /// What the router sends to, once ready.
@@ -165,11 +184,12 @@ impl Instance {
         self.doubtful.load(Ordering::Acquire)
     }
 
-    /// Its row as another writer left it; gone where there is none any more.
-    fn stands_as(&self, row: Option<InstanceRow>) {
+    /// Its row as another writer left it, with the address that this holds;
+    /// gone where there is none any more.
+    fn stands_as(&self, row: Option<(InstanceRow, Option<Address>)>) {
         let mut known = self.known();
         match row {
-            Some(row) => known.row = row,
+            Some((row, address)) => (known.row, known.address) = (row, address),
             None => known.row.state = InstanceState::Gone,
         }
     }

@@ -13,7 +13,7 @@ use ulid::Ulid;
 
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
-use crate::instance::Instance;
+use crate::instance::{Instance, Origin};
 use crate::launch::{fingerprint, request};
 use crate::provider::name_for;
 
@@ -197,7 +197,7 @@ impl ControlPlane {
             }
         };
         let request = request(&config.spec, tier, &self.owner);
-        let instance = Arc::new(Instance::new(row, provider, request, now, false));
+        let instance = Arc::new(Instance::new(row, provider, request, now, Origin::Intended));
         self.cold_starts.began(&instance);
         self.tell_instance(deployment, &instance, "intended", "a start is intended");
         self.take_up(deployment, instance);
@@ -219,7 +219,8 @@ impl ControlPlane {
             self.memory.adopt(&row.id, request.vram_mib << 20);
         }
         deployment.live.traffic[row.tier].touch(now);
-        let instance = Arc::new(Instance::new(row, provider, request, now, true));
+        let origin = Origin::Adopted(self.address_of(&row));
+        let instance = Arc::new(Instance::new(row, provider, request, now, origin));
         self.restore_backend(deployment, &instance);
         self.take_up(deployment, instance);
     }

@@ -4,6 +4,7 @@
 //! The values are in memory as long as the process lives: what providers and
 //! adapters say is searched for them before anybody reads it.
 
+mod address;
 mod edit;
 mod key;
 mod redaction;
@@ -116,6 +117,12 @@ impl Secrets {
             }
         };
         sealer.seal(name, value)
+    }
+
+    /// What opens what is sealed, where there is a key.
+    fn sealer(&self) -> Option<Arc<Sealer>> {
+        let sealer = self.sealer.lock().unwrap_or_else(PoisonError::into_inner);
+        sealer.clone()
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, Secret>> {

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use thermocline_policy::{HostHeader, InstanceEvent, InstanceState};
-use thermocline_store::InstanceChanges;
+use thermocline_provider::Address;
+use thermocline_store::{InstanceChanges, InstanceRow};
 
 use super::Instance;
 use crate::capacity::backend;
@@ -67,7 +68,10 @@ impl ControlPlane {
     async fn read_again(&self, deployment: &Controlled, instance: &Instance) {
         tracing::error!(instance = instance.id, "another writer has moved it on");
         match self.store.instance(&instance.id).await {
-            Ok(row) => instance.stands_as(row),
+            Ok(row) => instance.stands_as(row.map(|row| {
+                let address = self.address_of(&row);
+                (row, address)
+            })),
             Err(error) => {
                 tracing::warn!(instance = instance.id, %error, "it could not be read again");
                 return; // the next write will be as stale, and read it
@@ -77,6 +81,15 @@ impl ControlPlane {
             self.restore_backend(deployment, instance);
         }
         self.publish(deployment);
+    }
+
+    /// The address that a row holds.
+    pub(crate) fn address_of(&self, row: &InstanceRow) -> Option<Address> {
+        let address = self.secrets.open_address(&row.id, row.address.as_deref()?);
+        if address.is_none() {
+            tracing::warn!(instance = row.id, "its address cannot be read");
+        }
+        address
     }
 
     /// Makes the backend of an instance that has an address.

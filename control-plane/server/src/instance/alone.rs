@@ -43,7 +43,7 @@ impl ControlPlane {
             other.id != instance.id
                 && other.provider.name == instance.provider.name
                 && serves(other)
-                && other.written_address().as_ref() == Some(address)
+                && other.own_address().as_ref() == Some(address)
         });
         others.cloned().collect()
     }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{InstanceEvent, InstanceState, Moment};
+use thermocline_provider::Provider;
 use thermocline_store::InstanceChanges;
 
 use super::Instance;
@@ -19,6 +20,9 @@ impl ControlPlane {
         instance: &Arc<Instance>,
     ) {
         let mut failures = 0;
+        if instance.address().is_none() {
+            self.ask_address(deployment, instance).await;
+        }
         loop {
             if self.drain.is_cancelled() {
                 return;
@@ -49,6 +53,26 @@ impl ControlPlane {
                     .lost(deployment, instance, "it failed its liveness checks")
                     .await;
             }
+        }
+    }
+
+    /// Asks the provider for an address that cannot be read, as when the key
+    /// that sealed it was lost.
+    async fn ask_address(&self, deployment: &Controlled, instance: &Instance) {
+        let Some(id) = instance.state().provider_id().map(str::to_owned) else {
+            return;
+        };
+        match instance.provider.adapter.get(&id).await {
+            Ok(Some(seen)) if instance.is(&seen) => {
+                if let Some(address) = seen.address {
+                    self.secrets.hide_tokens(&address);
+                    instance.learn_address(address);
+                    self.restore_backend(deployment, instance);
+                    self.publish(deployment);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(instance = instance.id, %error, "no news of its address"),
         }
     }
 

@@ -123,8 +123,18 @@ impl ControlPlane {
         address: &Address,
         price: Option<NanoUsd>,
     ) {
+        self.secrets.hide_tokens(address);
+        let sealed = match self.secrets.seal_address(&instance.id, address) {
+            Ok(sealed) => sealed,
+            Err(error) => {
+                // Never written down as it is: it is tried again.
+                tracing::error!(instance = instance.id, %error, "its address could not be sealed");
+                return self.pause(instance, ASK_EVERY).await;
+            }
+        };
+        instance.learn_address(address.clone());
         let changes = InstanceChanges {
-            address: serde_json::to_string(address).ok(),
+            address: Some(sealed),
             usd_per_hour: price,
             detail: None,
         };

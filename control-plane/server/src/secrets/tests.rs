@@ -1,5 +1,8 @@
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
+use thermocline_provider::Address;
+
 use super::*;
 
 async fn store() -> Store {
@@ -67,4 +70,42 @@ async fn what_is_no_key_is_said_to_be_none() {
 fn a_key_is_never_printed() {
     let key = SecretKey::generate();
     assert_eq!(format!("{:?}", KeyOrigin::Given(key)), "Given(SecretKey)");
+}
+
+fn with_token() -> Address {
+    let address = json!({
+        "url": "https://x.example:8443",
+        "headers": { "x-token": "t0ken-of-an-instance" },
+        "own_host": true,
+    });
+    serde_json::from_value(address).unwrap()
+}
+
+#[tokio::test]
+async fn headers_of_an_address_are_sealed_for_their_instance_alone() {
+    let store = Store::open("sqlite::memory:").await.unwrap();
+    let redaction = Redaction::default();
+    let secrets = Secrets::open(&store, KeyOrigin::Memory, redaction.clone());
+    let secrets = secrets.await.unwrap();
+    let written = secrets.seal_address("i1", &with_token()).unwrap();
+    assert!(!written.contains("t0ken") && written.contains("x.example"));
+    assert_eq!(secrets.open_address("i1", &written), Some(with_token()));
+    assert_eq!(secrets.open_address("i2", &written), None);
+    assert!(!redaction.clean("t0ken-of-an-instance").contains("t0ken"));
+}
+
+#[tokio::test]
+async fn an_address_of_an_earlier_version_and_one_without_headers_need_no_key() {
+    let store = Store::open("sqlite::memory:").await.unwrap();
+    let secrets = Secrets::open(&store, KeyOrigin::Memory, Redaction::default());
+    let secrets = secrets.await.unwrap();
+    let earlier = json!(with_token()).to_string();
+    assert_eq!(secrets.open_address("i1", &earlier), Some(with_token()));
+    let bare = Address {
+        headers: Default::default(),
+        ..with_token()
+    };
+    let written = secrets.seal_address("i1", &bare).unwrap();
+    assert_eq!(written, json!(bare).to_string());
+    assert!(secrets.sealer().is_none(), "no key was made");
 }

@@ -118,7 +118,7 @@ async fn a_start_that_was_called_off_is_not_held_against_the_next() {
     let field = Airfield::new();
     let (waiter, land) = field.join(10);
     let called_off = StartFailed {
-        code: STOPPED,
+        code: "stopped",
         ..no_capacity()
     };
     land.send(Err(called_off.clone())).unwrap();

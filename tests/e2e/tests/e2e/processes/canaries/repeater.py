@@ -13,6 +13,8 @@ import socketserver
 import sys
 import threading
 
+# What every request to an instance must carry.
+HEADER = "-".join(["Kq7vCanary", "header", "of", "an", "instance"])
 TOKEN = "Bearer " + os.environ.get("THERMOCLINE_PLUGIN_TOKEN", "")
 
 
@@ -50,9 +52,11 @@ class Talker(http.server.BaseHTTPRequestHandler):
 
 
 class Backend(Talker):
-    """What an instance serves: its environment."""
+    """What an instance serves: its environment, to those with its token."""
 
     def reply(self):
+        if self.headers.get("x-instance-token") != HEADER:
+            return 403, {"not with": self.headers.get("x-instance-token")}
         return 200, self.server.env
 
 
@@ -94,7 +98,7 @@ class Plugin(Talker):
         self.instances[key] = {
             "id": key, "key": key, "owner": request["owner"],
             "state": "failed" if fails else "ready",
-            "address": None if fails else {"url": url, "headers": {}},
+            "address": None if fails else {"url": url, "headers": {"x-instance-token": HEADER}},
             "usd_per_hour": 0.25, "detail": "it was given " + said,
         }
         return 201, self.instances[key]
