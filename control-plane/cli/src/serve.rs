@@ -2,6 +2,8 @@
 
 mod adapters;
 mod configuration;
+#[cfg(debug_assertions)]
+mod fail_points;
 mod layers;
 mod log;
 mod planes;

@@ -150,7 +150,7 @@ fn whole(root: &Object<'_>) -> Config {
 
 /// Every section's name counts as known; anything else at the root is a mistake.
 fn root_keys(root: &Object<'_>) {
-    const SECTIONS: [&str; 13] = [
+    const SECTIONS: [&str; 14] = [
         "request",
         "admin",
         "store",

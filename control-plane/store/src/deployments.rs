@@ -170,7 +170,7 @@ impl Store {
         if done.rows_affected() == 0 {
             return Err(StoreError::NotFound(name.to_owned()));
         }
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }
 

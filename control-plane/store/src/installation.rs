@@ -55,7 +55,7 @@ impl Store {
             .bind(&hash[..])
             .execute(&mut *tx)
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }
 

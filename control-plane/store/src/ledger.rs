@@ -94,7 +94,7 @@ impl Store {
             .bind(oldest_slot)
             .execute(&mut *tx)
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// What was paid from hour `from` to hour `to`, that one excluded.

@@ -33,7 +33,7 @@ pub use decisions::NewDecision;
 pub use deployments::NewDeployment;
 pub use error::{Result, StoreError};
 pub use events::NewEvent;
-pub use gate::Gate;
+pub use gate::{Gate, Stage};
 pub use instances::{Allowance, InstanceChanges, NewInstance};
 pub use ledger::{LedgerEntry, Postings, SlotArrivals, WhatIfEntry};
 pub use measures::{Measure, MeasureRow};
@@ -41,7 +41,7 @@ pub use row::{DecisionRow, DeploymentRow, EventRow, InstanceRow};
 pub use secrets::SecretRow;
 pub use sessions::SessionRow;
 
-use sqlx::{Sqlite, SqlitePool, Transaction};
+use sqlx::SqlitePool;
 
 /// The database; clones share its connections.
 #[derive(Debug, Clone)]
@@ -68,15 +68,5 @@ impl Store {
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
-    }
-
-    /// A transaction that holds the write lock from its beginning. Single
-    /// statements need it too: the error of an implicit commit would be lost
-    /// where the statement returns a row.
-    async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
-        if let Some(gate) = &self.gate {
-            gate.passed().await?;
-        }
-        Ok(self.writer.begin_with("begin immediate").await?)
     }
 }

@@ -64,7 +64,7 @@ impl Store {
                 _ => {}
             }
         }
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// Every measure.

@@ -61,6 +61,6 @@ impl Store {
         if done.rows_affected() == 0 {
             return Err(StoreError::NotFound(name.to_owned()));
         }
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }

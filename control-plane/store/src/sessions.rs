@@ -30,7 +30,7 @@ impl Store {
             .bind(session.expires_at)
             .execute(&mut *tx)
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// When the session of `hash` ends, where it was opened with the token of
@@ -56,6 +56,6 @@ impl Store {
             .bind(&hash[..])
             .execute(&mut *tx)
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }

@@ -117,6 +117,12 @@ impl Setup {
         Server::start(self.clone()).await
     }
 
+    /// Starts a server that may end at any moment; `None` where it ended before
+    /// it took work.
+    pub async fn start_if_it_lasts(&self) -> Option<Server> {
+        Server::start_if_it_lasts(self.clone()).await
+    }
+
     /// Runs a server that is expected to end by itself.
     ///
     /// # Panics

@@ -165,8 +165,9 @@ async fn control_plane(
     providers.push(named);
     let docker: Arc<dyn Provider> = Arc::new(docker);
     providers.push((adapters::DOCKER.to_owned(), "docker", docker));
+    let (store, providers) = interruptible(on.store, providers);
     let parts = Parts {
-        store: on.store,
+        store,
         table: on.table,
         clock: on.clock,
         defaults: config.defaults.clone(),
@@ -187,6 +188,16 @@ async fn control_plane(
     ControlPlane::start(parts)
         .await
         .map_err(|error| Failure::fault(error.to_string()))
+}
+
+/// With the fail points of a debug build, where the environment names one.
+fn interruptible(store: Store, providers: Vec<adapters::Named>) -> (Store, Vec<adapters::Named>) {
+    #[cfg(debug_assertions)]
+    if let Some(points) = super::fail_points::FailPoints::of_environment() {
+        let providers = providers.into_iter().map(|named| points.around(named));
+        return (points.in_store(store), providers.collect());
+    }
+    (store, providers)
 }
 
 fn settings(

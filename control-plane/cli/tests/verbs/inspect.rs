@@ -89,6 +89,7 @@ RPS:         0.24
 In flight:   2
 Waiting:     1
 $/hour:      1.20
+Budget:      -
 Generation:  3
 Created:     2026-03-01T10:00:00Z
 Updated:     2026-03-02T10:00:00Z

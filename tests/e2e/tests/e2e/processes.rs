@@ -3,6 +3,7 @@
 mod adapters;
 mod canaries;
 mod crash;
+mod kill_points;
 mod memory;
 mod no_daemon;
 mod refusals;

@@ -9,7 +9,7 @@ use thermocline_provider::{
     Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
     ProviderError, ProviderInstance,
 };
-use thermocline_store::Gate;
+use thermocline_store::{Gate, Stage};
 use thermocline_support::provider::FakeProvider;
 use tokio::sync::Notify;
 
@@ -80,10 +80,13 @@ impl Fuse {
     /// What the store's writes pass.
     pub(crate) fn gate(&self) -> Gate {
         let fuse = self.clone();
-        Gate::new(move || {
+        // After a commit nothing happens until the next point, so one of both will do.
+        Gate::new(move |stage| {
             let fuse = fuse.clone();
             async move {
-                fuse.pass().await;
+                if stage == Stage::BeforeWrite {
+                    fuse.pass().await;
+                }
                 Ok(())
             }
         })

@@ -60,6 +60,11 @@ impl Running {
         ended.expect("the process ends").expect("a status")
     }
 
+    /// Whether it runs no more.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a status").is_some()
+    }
+
     /// What it runs in.
     pub fn setup(&self) -> &Setup {
         &self.setup

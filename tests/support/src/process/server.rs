@@ -34,6 +34,32 @@ impl Server {
         server
     }
 
+    /// Starts one that may end at any moment; `None` where it ended before it
+    /// took work.
+    pub(super) async fn start_if_it_lasts(setup: Setup) -> Option<Server> {
+        let command = setup.serve_command();
+        let process = Running::spawn(setup, command);
+        let (request, admin) = process.err.first(announcement).await?;
+        let admin = Admin::new(admin);
+        let mut server = Server {
+            request,
+            admin,
+            process,
+        };
+        while server
+            .admin
+            .try_get("/readyz")
+            .await
+            .is_none_or(|status| status != 200)
+        {
+            if server.process.has_ended() {
+                return None;
+            }
+            breathe().await;
+        }
+        Some(server)
+    }
+
     async fn ready(&self) {
         let began = now();
         while self.admin.open_get("/readyz").await != 200 {
@@ -67,6 +93,11 @@ impl Server {
     pub async fn kill(mut self) -> Setup {
         self.process.kill().await;
         self.setup().clone()
+    }
+
+    /// Whether it runs no more.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.has_ended()
     }
 
     /// Waits for its end; see [`Running::ended`].

@@ -141,6 +141,12 @@ impl Admin {
         response.expect("metrics").text().await.expect("text")
     }
 
+    /// The status of the same; `None` where nobody answers.
+    pub(crate) async fn try_get(&self, path: &str) -> Option<StatusCode> {
+        let url = format!("http://{}{path}", self.address);
+        Some(self.client.get(url).send().await.ok()?.status())
+    }
+
     /// A GET outside `/api/v1`, without a token.
     pub async fn open_get(&self, path: &str) -> StatusCode {
         let url = format!("http://{}{path}", self.address);
