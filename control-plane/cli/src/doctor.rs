@@ -6,7 +6,7 @@ use yaml_serde::Value;
 use crate::client::CallError;
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{or_nothing, table};
+use crate::output::{dollars, or_nothing, table};
 use crate::session::Session;
 use crate::view::{List, Provider};
 
@@ -67,6 +67,7 @@ async fn checks(session: &Session) -> Vec<Check> {
         Ok(List::<Provider> { items }) => {
             checks.push(Check::of("token", Ok(())));
             checks.extend(items.iter().map(provider));
+            checks.extend(exposure(&items));
         }
         Err(error) => checks.push(Check::of("token", Err(error))),
     }
@@ -85,6 +86,19 @@ fn provider(provider: &Provider) -> Check {
         ok: provider.is_healthy(),
         detail: (!provider.is_healthy()).then(cause),
     }
+}
+
+/// What goes on to be paid if this server never comes back.
+fn exposure(providers: &[Provider]) -> Option<Check> {
+    let usd: f64 = providers.iter().map(|p| p.committed_usd_per_hour).sum();
+    (usd > 0.0).then(|| Check {
+        check: "exposure".to_owned(),
+        ok: true,
+        detail: Some(format!(
+            "${} an hour goes on until somebody deletes it if this server never comes back",
+            dollars(usd)
+        )),
+    })
 }
 
 fn row(check: &Check) -> Vec<String> {

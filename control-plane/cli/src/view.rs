@@ -74,6 +74,9 @@ pub(crate) struct Provider {
     pub(crate) health: String,
     pub(crate) rate_limited_until: Option<String>,
     pub(crate) last_error: Option<String>,
+    /// What its live pods cost an hour.
+    #[serde(default)]
+    pub(crate) committed_usd_per_hour: f64,
 }
 
 impl Provider {

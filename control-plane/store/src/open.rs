@@ -53,7 +53,7 @@ async fn prepare(writer: &SqlitePool) -> Result<()> {
     let mut tx = writer.begin_with("begin immediate").await?;
     migrate::migrate(&mut tx).await?;
     installation::found(&mut tx).await?;
-    tx.commit().await
+    Ok(tx.commit().await?)
 }
 
 /// Connections stay open: the one to memory is the database itself.

@@ -46,6 +46,23 @@ provider toy   ok       -
 }
 
 #[tokio::test]
+async fn doctor_says_what_would_go_on_without_the_server() {
+    let provider = |name: &str, usd: f64| json!({ "name": name, "health": "ok", "committed_usd_per_hour": usd });
+    let stub = Stub::start([
+        ("GET /healthz", ok()),
+        ("GET /readyz", ok()),
+        (
+            PROVIDERS,
+            list(&json!([provider("a", 1.2), provider("b", 0.3)])),
+        ),
+    ])
+    .await;
+    let ran = stub.run(&["doctor"]).await;
+    let told = "$1.50 an hour goes on until somebody deletes it if this server never comes back";
+    assert!(ran.out.contains(told), "{}", ran.out);
+}
+
+#[tokio::test]
 async fn doctor_names_all_that_is_wrong() {
     let stub = Stub::start([
         ("GET /healthz", ok()),

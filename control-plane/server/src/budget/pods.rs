@@ -17,6 +17,16 @@ pub(super) struct Pods {
 }
 
 impl ControlPlane {
+    /// What the live pods at `provider` cost an hour, as far as it is known:
+    /// what goes on if this server never comes back.
+    pub(crate) fn committed_at(&self, provider: &str) -> NanoUsd {
+        let index = self.index();
+        let pods = index.values();
+        let pods = pods.filter(|i| i.tier == Tier::Pod && i.provider.name == provider);
+        self.commitment(pods.filter_map(|i| live_price(i)))
+            .usd_per_hour
+    }
+
     /// Counts the live pods again.
     pub(crate) fn weigh_pods(&self) {
         if self.budgets.config.usd_per_hour.is_none() && self.budgets.config.instances.is_none() {

@@ -132,6 +132,7 @@ pub(super) async fn providers(State(control): Control) -> Json<Value> {
                 "health": condition.health(),
                 "rate_limited_until": until,
                 "last_error": condition.last_error,
+                "committed_usd_per_hour": control.committed_at(&provider.name).as_usd(),
             })
         })
         .collect();

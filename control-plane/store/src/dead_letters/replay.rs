@@ -69,7 +69,7 @@ impl Store {
         .bind(id)
         .execute(&mut *tx)
         .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// Opens again what was being replayed when the process ended, with that
