@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reqwest::Url;
 use thermocline_policy::{Tier, parse_duration, parse_size};
 
@@ -20,6 +20,24 @@ pub(crate) struct Cli {
     pub(crate) remote: Remote,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Reads the command line; ends the process where it cannot be read.
+pub(crate) fn parse() -> Cli {
+    let matches = with_any_values(Cli::command()).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Whatever follows a flag is its value: one that begins with a dash, as a
+/// negative number, is refused as this flag's and by its name.
+fn with_any_values(command: clap::Command) -> clap::Command {
+    let takes = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
+    command
+        .mut_args(|arg| match takes(&arg) {
+            true => arg.allow_hyphen_values(true),
+            false => arg,
+        })
+        .mut_subcommands(with_any_values)
 }
 
 /// Whom to ask and how to show the answer.
@@ -312,11 +330,10 @@ fn tiers() -> impl TypedValueParser<Value = Tier> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        with_any_values(Cli::command()).debug_assert();
     }
 
     #[test]

@@ -64,6 +64,10 @@ pub(crate) async fn run(session: &Session, args: &Cost) -> Result<(), Failure> {
     let costs: Costs = session.client.view(&document)?;
     if costs.items.is_empty() && costs.what_if.is_empty() {
         output::note("nothing was paid in that time");
+    } else if args.what_if && costs.what_if.is_empty() {
+        output::note(
+            "nothing can be compared: that takes a serverless and a pod tier, and a price of both",
+        );
     }
     session.show(&document, || Ok(tell(&costs, args)))
 }
@@ -122,7 +126,7 @@ fn otherwise(costs: &Costs) -> String {
     });
     let table = table(&HEADER, rows);
     format!(
-        "{table}\n\nSince {}. Both tiers alone and the optimum count priced waiting; the optimum is the best possible with hindsight, with one pod.",
+        "{table}\n\nSince {}, while both tiers had a price; money alone. The optimum is the cheapest course with hindsight, with one pod.",
         costs.from
     )
 }

@@ -27,7 +27,7 @@ mod view;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use args::{Cli, Command, ProviderCommand};
 use failure::Failure;
@@ -39,7 +39,7 @@ use session::Session;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = args::parse();
     // One provider of cryptography for every client in the process; a second
     // installation would only be refused.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -1,9 +1,11 @@
 //! Results go to stdout, everything else to stderr.
 
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
+use thermocline_policy::format_duration;
 
 use crate::document::Document;
 use crate::failure::Failure;
@@ -119,6 +121,18 @@ pub(crate) fn dollars(usd: f64) -> String {
     }
 }
 
+/// A duration as people say it: to the second from a minute on, to a tenth of a
+/// second from a second on.
+pub(crate) fn about(duration: Duration) -> String {
+    let step = match duration.as_secs() {
+        60.. => 1_000_u32,
+        1.. => 100,
+        0 => 1,
+    };
+    let steps = (duration.as_secs_f64() * 1e3 / f64::from(step)).round();
+    format_duration(Duration::from_millis(steps as u64 * u64::from(step)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +159,16 @@ mod tests {
         assert_eq!(dollars(1.2), "1.20");
         assert_eq!(dollars(0.0021), "0.0021");
         assert_eq!(dollars(0.0), "0.00");
+    }
+
+    #[test]
+    fn durations_are_rounded_for_people() {
+        let of = |seconds| about(Duration::from_secs_f64(seconds));
+        assert_eq!(of(744.801_61), "12m25s");
+        assert_eq!(of(59.96), "1m");
+        assert_eq!(of(3.04), "3s");
+        assert_eq!(of(2.55), "2s600ms");
+        assert_eq!(of(0.0214), "21ms");
+        assert_eq!(of(7_200.0), "2h");
     }
 }

@@ -81,9 +81,9 @@ impl Problem {
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         match problem.status {
-            StatusCode::UNAUTHORIZED => Failure::fault(
-                "the server does not accept this token; set --token or THERMOCLINE_TOKEN",
-            ),
+            StatusCode::UNAUTHORIZED => Failure::refused(vec![
+                "the server does not accept this token; set --token or THERMOCLINE_TOKEN".into(),
+            ]),
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
                 Failure::usage(problem.lines())
             }

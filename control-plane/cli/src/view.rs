@@ -128,11 +128,44 @@ pub(crate) struct Brake {
     pub(crate) why: Option<String>,
 }
 
+impl Decision {
+    /// The regret, where that alone moves it.
+    pub(crate) fn by_regret(&self) -> Option<&Regret> {
+        let costs = self.costs.as_ref()?;
+        let compared = matches!(costs.break_even.answer.as_str(), "at" | "always");
+        let otherwise = matches!(self.reason.as_str(), "forced" | "dedicated" | "local_fits");
+        let by_rate = self.inputs.rate_decides() && !otherwise;
+        let free = compared && by_rate && !self.is_held_to_objective();
+        costs.regret.as_ref().filter(|_| free)
+    }
+
+    /// Whether a pod serves for the objective, whatever it costs.
+    pub(crate) fn is_held_to_objective(&self) -> bool {
+        let objective = self.costs.as_ref().and_then(|it| it.objective.as_ref());
+        objective.is_some_and(|it| it.steers)
+    }
+
+    /// Whether, and how, prices compare.
+    pub(crate) fn break_even(&self) -> Option<&str> {
+        let costs = self.costs.as_ref();
+        costs.map(|costs| costs.break_even.answer.as_str())
+    }
+}
+
+impl Costs {
+    /// What `tier` would cost, where the deployment has it.
+    pub(crate) fn of(&self, tier: Tier) -> Option<&TierCost> {
+        self.tiers.iter().find(|cost| cost.tier == tier)
+    }
+}
+
 /// What a decision means in money.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Costs {
     pub(crate) break_even: BreakEven,
     pub(crate) tiers: Vec<TierCost>,
+    #[serde(default)]
+    pub(crate) times: Times,
     pub(crate) regret: Option<Regret>,
     pub(crate) objective: Option<Objective>,
 }
@@ -142,6 +175,13 @@ pub(crate) struct Costs {
 pub(crate) struct BreakEven {
     pub(crate) rps: Option<f64>,
     pub(crate) answer: String,
+}
+
+/// What was asked for.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Times {
+    /// The window, seconds.
+    pub(crate) window_s: Option<f64>,
 }
 
 /// What a tier would cost at the rate of now.
@@ -157,6 +197,8 @@ pub(crate) struct TierCost {
 pub(crate) struct Regret {
     pub(crate) saved_usd: f64,
     pub(crate) switch_usd: f64,
+    /// The tier that would have saved it.
+    pub(crate) to: Option<Tier>,
 }
 
 /// The latency to be met.

@@ -3,6 +3,7 @@
 //!
 //! Kept second by second in memory, added to the store each minute.
 
+mod compare;
 mod keep;
 mod post;
 
@@ -11,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use thermocline_policy::{
-    BreakEven, CostModel, Hindsight, Margins, Moment, NanoUsd, PolicyMode, Regret, SLOT,
-    ServerlessMeter, Settings, Shadow, Steering, Thresholds, Tier,
+    BreakEven, CostModel, Hindsight, Margins, Moment, PolicyMode, Regret, SLOT, ServerlessMeter,
+    Settings, Shadow, Steering, Taken, Thresholds, Tier,
 };
 use thermocline_store::Measure;
 use thermocline_table::Measured;
@@ -30,30 +31,30 @@ pub(crate) type Payee = (Tier, String);
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Paid {
     micros: i64,
-    pub(crate) cost: NanoUsd,
+    pub(crate) usd: f64,
 }
 
 #[derive(Debug)]
 struct Kept {
     steering: Steering,
+    /// Both tiers alone, as the steering weighs them.
+    shadow: Shadow,
     /// The mode and thresholds that the steering was made for.
     made_for: (PolicyMode, Thresholds),
-    shadow: Shadow,
-    /// From when both tiers had a price.
-    hindsight: Option<Hindsight>,
-    /// What it said at the last slot, dollars.
-    least: f64,
+    comparison: Comparison,
     /// The endpoint as it was really used.
     serverless: ServerlessMeter,
+    /// What it took that has no price yet.
+    unpriced: Taken,
     /// Until when everything is counted.
     counted: Moment,
     /// Where the slot that runs began.
     slot: Moment,
-    /// Whether requests came or were in hand at the last look.
-    busy: bool,
     arrivals: u64,
     arrivals_in_slot: u64,
-    served_by_serverless: u64,
+    /// Requests that backends took in hand: of all tiers, of serverless.
+    taken: u64,
+    taken_by_serverless: u64,
     /// Since the books were begun, those of earlier processes included.
     paid: BTreeMap<Payee, Paid>,
     /// Within this day of UTC.
@@ -74,13 +75,30 @@ struct Unposted {
     arrivals: BTreeMap<i64, i64>,
 }
 
-/// What the same arrivals would have cost otherwise.
+/// What was paid and would have been otherwise, since both tiers had a price.
+#[derive(Debug)]
+struct Comparison {
+    shadow: Shadow,
+    hindsight: Option<Hindsight>,
+    /// At the end of the last slot.
+    last: WhatIf,
+    /// Since when nothing was compared, for want of a price.
+    uncompared: Moment,
+    /// Paid since then, and come.
+    paid: f64,
+    arrivals: i64,
+    /// An earlier process compared too, so a pod of its own would be there.
+    resumed: bool,
+}
+
+/// What the same requests cost, and would have cost otherwise, dollars.
 #[derive(Debug, Clone, Copy, Default)]
 struct WhatIf {
     arrivals: i64,
-    serverless: NanoUsd,
-    pod: NanoUsd,
-    optimum: NanoUsd,
+    paid: f64,
+    serverless: f64,
+    pod: f64,
+    optimum: f64,
 }
 
 /// What is known of a deployment's prices and times, and what follows.
@@ -101,15 +119,15 @@ impl Books {
             steering: steering(settings),
             made_for: (settings.mode, settings.thresholds),
             shadow: Shadow::default(),
-            hindsight: None,
-            least: 0.0,
+            comparison: Comparison::begin(now),
             serverless: ServerlessMeter::default(),
+            unpriced: Taken::default(),
             counted: now,
             slot: Moment::from_nanos(now.nanos() / slot * slot),
-            busy: false,
             arrivals: 0,
             arrivals_in_slot: 0,
-            served_by_serverless: 0,
+            taken: 0,
+            taken_by_serverless: 0,
             paid: BTreeMap::new(),
             today: Spent::default(),
             this_hour,
@@ -156,7 +174,7 @@ impl Books {
 impl Paid {
     fn add(&mut self, more: Paid) {
         self.micros += more.micros;
-        self.cost.0 += more.cost.0;
+        self.usd += more.usd;
     }
 }
 

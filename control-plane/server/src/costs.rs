@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use thermocline_policy::{BreakEven, CostModel, Moment, PolicyMode, Rate, Tier, UsdPerSecond};
-use thermocline_table::{Measured, Tally};
+use thermocline_table::{Config, Measured, Tally};
 
 use crate::books::Steer;
 use crate::deployment::Controlled;
@@ -26,7 +26,7 @@ pub(crate) fn costs_json(deployment: &Controlled, now: Moment) -> Value {
     json!({
         "mode": config.settings.mode.as_str(),
         "prices": prices_json(&steer.model),
-        "times": times_json(&steer.model, &live.tally),
+        "times": times_json(&steer.model, &live.tally, &config),
         "break_even": break_even_json(steer.break_even),
         "tiers": tiers,
         "regret": regret_json(config.settings.mode, &steer),
@@ -76,10 +76,11 @@ fn prices_json(model: &CostModel) -> Value {
     })
 }
 
-fn times_json(model: &CostModel, tally: &Tally) -> Value {
+fn times_json(model: &CostModel, tally: &Tally, config: &Config) -> Value {
     let work = &model.work;
     let measured = service(tally, model);
     let started = |tier: Tier| tally.starts[tier].measured().count;
+    let pod_idle = config.spec.idle_timeout(Tier::Pod);
     json!({
         "service_s": work.service.as_secs_f64(),
         "service_p50_s": measured.p50.as_secs_f64(),
@@ -89,6 +90,9 @@ fn times_json(model: &CostModel, tally: &Tally) -> Value {
         "boot_s": work.boot.as_secs_f64(),
         "serverless_idle_s": work.serverless_idle.as_secs_f64(),
         "concurrency": work.concurrency,
+        // As asked for; a mode may stop a pod sooner and widen the window.
+        "pod_idle_s": pod_idle.map(|idle| idle.as_secs_f64()),
+        "window_s": config.settings.thresholds.window.as_secs_f64(),
         // How many of each were measured; 0 = the documented prior.
         "measured": {
             "service": measured.count,
@@ -114,6 +118,8 @@ fn regret_json(mode: PolicyMode, steer: &Steer) -> Value {
         PolicyMode::Regret => json!({
             "saved_usd": steer.regret.saved_usd(),
             "switch_usd": steer.regret.switch_usd(),
+            // The tier that would have saved it.
+            "to": if steer.regret.on_pod() { Tier::Serverless } else { Tier::Pod },
         }),
         PolicyMode::Thresholds | PolicyMode::BreakEven => Value::Null,
     }

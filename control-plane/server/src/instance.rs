@@ -36,6 +36,8 @@ pub(crate) struct Instance {
     pub(crate) request: InstanceRequest,
     /// When this process began to drive it.
     pub(crate) since: Moment,
+    /// Whether an earlier process wished for it.
+    pub(crate) adopted: bool,
     /// Whether a create that nothing is known of may have made it, be it an
     /// earlier process's.
     doubtful: AtomicBool,
@@ -87,6 +89,7 @@ impl Instance {
             provider,
             request,
             since,
+            adopted,
             doubtful: AtomicBool::new(adopted),
             nudge: Notify::new(),
             rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),

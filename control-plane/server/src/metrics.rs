@@ -163,7 +163,7 @@ impl View {
                         ("tier", tier.as_str()),
                         ("provider", &provider),
                     ])?
-                    .encode_counter::<NoLabelSet, _, u64>(&paid.cost.as_usd(), None)?;
+                    .encode_counter::<NoLabelSet, _, u64>(&paid.usd, None)?;
             }
         }
         Ok(())

@@ -38,6 +38,9 @@ const OPENAPI: &str = include_str!("../../../docs/openapi.json");
 
 type Handler = MethodRouter<Arc<ControlPlane>>;
 
+/// Method, path, the query's parameters, handler.
+type Row = (Method, &'static str, &'static [&'static str], Handler);
+
 /// One route of the admin plane.
 #[derive(Debug, Clone)]
 pub struct Route {
@@ -45,6 +48,8 @@ pub struct Route {
     pub method: Method,
     /// The path, with `{name}` for what varies.
     pub path: &'static str,
+    /// What its query may ask; anything else is refused.
+    pub query: &'static [&'static str],
     /// Whether it asks for no token.
     pub open: bool,
     handler: Handler,
@@ -54,68 +59,82 @@ pub struct Route {
 /// the tests that hold the description and the access rules against it.
 pub fn routes() -> Vec<Route> {
     let behind_token = guarded().into_iter().map(|it| route(it, false));
-    let open = [
-        (Method::GET, "/healthz", get(healthz)),
-        (Method::GET, "/readyz", get(readyz)),
-        (Method::GET, "/docs", get(docs::read)),
+    let open: [Row; 3] = [
+        (Method::GET, "/healthz", &[], get(healthz)),
+        (Method::GET, "/readyz", &[], get(readyz)),
+        (Method::GET, "/docs", &[], get(docs::read)),
     ];
     behind_token
         .chain(open.into_iter().map(|it| route(it, true)))
         .collect()
 }
 
-fn route((method, path, handler): (Method, &'static str, Handler), open: bool) -> Route {
+fn route((method, path, query, handler): Row, open: bool) -> Route {
     Route {
         method,
         path,
+        query,
         open,
         handler,
     }
 }
 
+impl Route {
+    /// What answers; parameters that nobody reads are refused before it.
+    fn handler(self) -> Handler {
+        let (query, path) = (self.query, self.path);
+        match path.starts_with("/api/") {
+            true => self
+                .handler
+                .route_layer(from_fn_with_state(query, params::known)),
+            false => self.handler,
+        }
+    }
+}
+
 #[rustfmt::skip] // one line each: it is a table
-fn guarded() -> Vec<(Method, &'static str, Handler)> {
+fn guarded() -> Vec<Row> {
     vec![
-        (Method::GET, "/api/v1/deployments", get(deployments::list)),
-        (Method::POST, "/api/v1/deployments", post(deployments::create)),
-        (Method::PUT, "/api/v1/deployments", put(deployments::put_all)),
-        (Method::GET, "/api/v1/deployments/{name}", get(deployments::read)),
-        (Method::PUT, "/api/v1/deployments/{name}", put(deployments::put)),
-        (Method::PATCH, "/api/v1/deployments/{name}", patch(deployments::patch)),
-        (Method::DELETE, "/api/v1/deployments/{name}", delete(deployments::delete)),
-        (Method::GET, "/api/v1/deployments/{name}/decision", get(observe::decision)),
-        (Method::GET, "/api/v1/deployments/{name}/decisions", get(observe::decisions)),
-        (Method::PUT, "/api/v1/deployments/{name}/forced", put(deployments::force)),
-        (Method::DELETE, "/api/v1/deployments/{name}/forced", delete(deployments::unforce)),
-        (Method::POST, "/api/v1/deployments/{name}/wake", post(deployments::wake)),
-        (Method::POST, "/api/v1/deployments/{name}/sleep", post(deployments::sleep)),
-        (Method::GET, "/api/v1/deployments/{name}/series", get(watch::series)),
-        (Method::GET, "/api/v1/decisions", get(observe::all_decisions)),
-        (Method::GET, "/api/v1/decisions/{id}", get(observe::past_decision)),
-        (Method::GET, "/api/v1/cold-starts", get(watch::cold_starts)),
-        (Method::GET, "/api/v1/requests", get(watch::requests)),
-        (Method::GET, "/api/v1/session", get(session::read)),
-        (Method::POST, "/api/v1/session", post(session::open)),
-        (Method::DELETE, "/api/v1/session", delete(session::close)),
-        (Method::GET, "/api/v1/instances", get(observe::instances)),
-        (Method::DELETE, "/api/v1/instances/{id}", delete(observe::delete_instance)),
-        (Method::GET, "/api/v1/providers", get(observe::providers)),
-        (Method::GET, "/api/v1/providers/{name}/offers", get(observe::offers)),
-        (Method::GET, "/api/v1/costs", get(costs::costs)),
-        (Method::GET, "/api/v1/costs/arrivals", get(costs::arrivals)),
-        (Method::GET, "/api/v1/secrets", get(secrets::list)),
-        (Method::PUT, "/api/v1/secrets/{name}", put(secrets::set)),
-        (Method::DELETE, "/api/v1/secrets/{name}", delete(secrets::delete)),
-        (Method::GET, "/api/v1/fleet/workers", get(fleet::workers)),
-        (Method::GET, "/api/v1/fleet/queues", get(fleet::queues)),
-        (Method::GET, "/api/v1/fleet/dead-letters", get(dead_letters::list)),
-        (Method::POST, "/api/v1/fleet/dead-letters/replay", post(dead_letters::replay_group)),
-        (Method::GET, "/api/v1/fleet/dead-letters/{id}", get(dead_letters::read)),
-        (Method::DELETE, "/api/v1/fleet/dead-letters/{id}", delete(dead_letters::discard)),
-        (Method::POST, "/api/v1/fleet/dead-letters/{id}/replay", post(dead_letters::replay)),
-        (Method::GET, "/api/v1/events", get(events::stream)),
-        (Method::GET, "/metrics", get(observe::metrics)),
-        (Method::GET, "/openapi.json", get(openapi)),
+        (Method::GET, "/api/v1/deployments", &["limit", "cursor"], get(deployments::list)),
+        (Method::POST, "/api/v1/deployments", &[], post(deployments::create)),
+        (Method::PUT, "/api/v1/deployments", &[], put(deployments::put_all)),
+        (Method::GET, "/api/v1/deployments/{name}", &[], get(deployments::read)),
+        (Method::PUT, "/api/v1/deployments/{name}", &[], put(deployments::put)),
+        (Method::PATCH, "/api/v1/deployments/{name}", &[], patch(deployments::patch)),
+        (Method::DELETE, "/api/v1/deployments/{name}", &[], delete(deployments::delete)),
+        (Method::GET, "/api/v1/deployments/{name}/decision", &[], get(observe::decision)),
+        (Method::GET, "/api/v1/deployments/{name}/decisions", &["limit", "cursor"], get(observe::decisions)),
+        (Method::PUT, "/api/v1/deployments/{name}/forced", &[], put(deployments::force)),
+        (Method::DELETE, "/api/v1/deployments/{name}/forced", &[], delete(deployments::unforce)),
+        (Method::POST, "/api/v1/deployments/{name}/wake", &[], post(deployments::wake)),
+        (Method::POST, "/api/v1/deployments/{name}/sleep", &[], post(deployments::sleep)),
+        (Method::GET, "/api/v1/deployments/{name}/series", &["from", "to"], get(watch::series)),
+        (Method::GET, "/api/v1/decisions", &["limit", "cursor"], get(observe::all_decisions)),
+        (Method::GET, "/api/v1/decisions/{id}", &[], get(observe::past_decision)),
+        (Method::GET, "/api/v1/cold-starts", &["deployment"], get(watch::cold_starts)),
+        (Method::GET, "/api/v1/requests", &["deployment", "failed"], get(watch::requests)),
+        (Method::GET, "/api/v1/session", &[], get(session::read)),
+        (Method::POST, "/api/v1/session", &[], post(session::open)),
+        (Method::DELETE, "/api/v1/session", &[], delete(session::close)),
+        (Method::GET, "/api/v1/instances", &[], get(observe::instances)),
+        (Method::DELETE, "/api/v1/instances/{id}", &[], delete(observe::delete_instance)),
+        (Method::GET, "/api/v1/providers", &[], get(observe::providers)),
+        (Method::GET, "/api/v1/providers/{name}/offers", &["tier", "vram_mib", "gpus"], get(observe::offers)),
+        (Method::GET, "/api/v1/costs", &["from", "to", "by"], get(costs::costs)),
+        (Method::GET, "/api/v1/costs/arrivals", &["from"], get(costs::arrivals)),
+        (Method::GET, "/api/v1/secrets", &[], get(secrets::list)),
+        (Method::PUT, "/api/v1/secrets/{name}", &[], put(secrets::set)),
+        (Method::DELETE, "/api/v1/secrets/{name}", &[], delete(secrets::delete)),
+        (Method::GET, "/api/v1/fleet/workers", &[], get(fleet::workers)),
+        (Method::GET, "/api/v1/fleet/queues", &[], get(fleet::queues)),
+        (Method::GET, "/api/v1/fleet/dead-letters", &["class", "deployment", "fingerprint", "state", "group", "limit", "cursor"], get(dead_letters::list)),
+        (Method::POST, "/api/v1/fleet/dead-letters/replay", &[], post(dead_letters::replay_group)),
+        (Method::GET, "/api/v1/fleet/dead-letters/{id}", &[], get(dead_letters::read)),
+        (Method::DELETE, "/api/v1/fleet/dead-letters/{id}", &[], delete(dead_letters::discard)),
+        (Method::POST, "/api/v1/fleet/dead-letters/{id}/replay", &[], post(dead_letters::replay)),
+        (Method::GET, "/api/v1/events", &["gauges"], get(events::stream)),
+        (Method::GET, "/metrics", &[], get(observe::metrics)),
+        (Method::GET, "/openapi.json", &[], get(openapi)),
     ]
 }
 
@@ -125,7 +144,7 @@ pub fn router(control: Arc<ControlPlane>, hash: [u8; 32]) -> Router {
     let of = |open: bool| {
         let routes = routes().into_iter().filter(|route| route.open == open);
         routes.fold(Router::new(), |router, it| {
-            router.route(it.path, it.handler)
+            router.route(it.path, it.handler())
         })
     };
     of(false)

@@ -31,6 +31,8 @@ pub struct WhatIfEntry {
     pub deployment: String,
     /// Requests.
     pub arrivals: i64,
+    /// As it was, while that was compared.
+    pub paid: NanoUsd,
     /// On serverless alone.
     pub serverless: NanoUsd,
     /// On a pod alone.
@@ -170,9 +172,10 @@ async fn add_paid(conn: &mut SqliteConnection, entry: &LedgerEntry) -> Result<()
 
 async fn add_what_if(conn: &mut SqliteConnection, entry: &WhatIfEntry) -> Result<()> {
     sqlx::query(
-        "insert into what_if (hour, deployment, arrivals, serverless_nano_usd, pod_nano_usd,
-             optimum_nano_usd) values (?, ?, ?, ?, ?, ?)
+        "insert into what_if (hour, deployment, arrivals, paid_nano_usd, serverless_nano_usd,
+             pod_nano_usd, optimum_nano_usd) values (?, ?, ?, ?, ?, ?, ?)
          on conflict do update set arrivals = arrivals + excluded.arrivals,
+             paid_nano_usd = paid_nano_usd + excluded.paid_nano_usd,
              serverless_nano_usd = serverless_nano_usd + excluded.serverless_nano_usd,
              pod_nano_usd = pod_nano_usd + excluded.pod_nano_usd,
              optimum_nano_usd = optimum_nano_usd + excluded.optimum_nano_usd",
@@ -180,6 +183,7 @@ async fn add_what_if(conn: &mut SqliteConnection, entry: &WhatIfEntry) -> Result
     .bind(entry.hour)
     .bind(&entry.deployment)
     .bind(entry.arrivals)
+    .bind(entry.paid.0)
     .bind(entry.serverless.0)
     .bind(entry.pod.0)
     .bind(entry.optimum.0)
@@ -221,6 +225,7 @@ impl FromRow<'_, SqliteRow> for WhatIfEntry {
             hour: row.try_get("hour")?,
             deployment: row.try_get("deployment")?,
             arrivals: row.try_get("arrivals")?,
+            paid: money("paid_nano_usd")?,
             serverless: money("serverless_nano_usd")?,
             pod: money("pod_nano_usd")?,
             optimum: money("optimum_nano_usd")?,

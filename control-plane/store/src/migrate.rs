@@ -37,6 +37,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "dead_letters",
         sql: include_str!("../../../migrations/sqlite/0005_dead_letters.sql"),
     },
+    Migration {
+        version: 6,
+        name: "compared",
+        sql: include_str!("../../../migrations/sqlite/0006_compared.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

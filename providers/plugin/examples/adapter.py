@@ -208,6 +208,15 @@ class Adapter(http.server.BaseHTTPRequestHandler):
         pass  # one line for each call would be too many
 
 
+class Shed(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        # A caller that leaves before its answer is no fault of ours.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def end_with_thermocline():
     """Standard input ends when Thermocline does."""
     sys.stdin.buffer.read()
@@ -220,8 +229,7 @@ def main():
         sys.exit("THERMOCLINE_PLUGIN_TOKEN must hold the token that callers know")
     started = len(sys.argv) == 1
     host, _, port = ("127.0.0.1:0" if started else sys.argv[1]).rpartition(":")
-    server = http.server.ThreadingHTTPServer((host, int(port)), Adapter)
-    server.daemon_threads = True
+    server = Shed((host, int(port)), Adapter)
     server.cloud, server.token = Cloud(), token.encode()
     if started:
         threading.Thread(target=end_with_thermocline, daemon=True).start()

@@ -271,6 +271,21 @@ fn on_serverless(view: &View, reason: Reason) -> Decision {
     Decision::of(Tier::Serverless, reason)
 }
 
+/// The change of tier that `decision` of `view` is when it is made the tier in
+/// force. The first decision is none, and neither is going on without a pod that
+/// stopped for want of work: the rate asked for nothing.
+pub fn transition(view: &View, decision: &Decision) -> Option<Transition> {
+    let from = view.current.filter(|from| *from != decision.tier)?;
+    let idled = from == Tier::Pod
+        && view.pod == PodState::Absent
+        && decision.reason == Reason::BelowPromote;
+    (!idled).then_some(Transition {
+        from,
+        to: decision.tier,
+        reason: decision.reason,
+    })
+}
+
 fn by_rate(view: &View) -> Decision {
     let there = view.has_pod();
     if there && !view.may_serve(Tier::Pod) {

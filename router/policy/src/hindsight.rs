@@ -3,132 +3,102 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::{CostModel, SlotCost};
+use crate::{CostModel, Moment, SlotCost};
 
-/// The offline optimum by dynamic programming over slots, for one pod.
+/// The offline optimum by dynamic programming, for one pod, beside what either
+/// tier alone would have cost.
 ///
-/// States: on serverless, in one of the m = ⌈B/Δ⌉ slots of a boot (serverless
-/// serves, the pod is paid for), on the pod. Going back costs nothing, so it is
-/// a lower bound: V_t(j) = min_i V_{t−1}(i) + c_t(j). The boot is a delay line,
-/// so a slot takes constant time and memory is that of one boot.
+/// All three pay by the same rules: a pod from the wish for it on, its boot
+/// included, while serverless serves; what the pod has no place for, on
+/// serverless; worker time as metered. The optimum stops a pod for nothing, right
+/// after the last request that it is good for.
+///
+/// With V the least cost so far, by the state after the arrivals of a moment:
+/// V_P = min(V_P + machine, V_S(t − B) + boot) + spill and V_S = min(V_S + a, V_P).
+/// The boot is a delay line of what changed within one boot, so memory does not
+/// grow with the arrivals.
 #[derive(Debug, Clone)]
 pub struct Hindsight {
+    now: Moment,
+    /// All on serverless, dollars: what the optimum is counted from.
     serverless: f64,
+    /// One pod, kept from the beginning, dollars.
     pod: f64,
-    /// Cost so far of being in a boot all along: what differences are taken of.
-    booting: f64,
-    /// For each boot on its way, the cheapest way to its beginning less `booting` then.
-    boots: VecDeque<f64>,
-    boot_slots: usize,
-    slot: Duration,
+    /// The optimum that ends without a pod, less `serverless`; never above 0.
+    without: f64,
+    /// The optimum that ends with a pod, less `serverless`.
+    with: f64,
+    /// From when on `without` was what: where a boot may begin.
+    begins: VecDeque<(Moment, f64)>,
 }
 
 impl Hindsight {
-    /// Begins on serverless; `slot` above zero.
-    pub fn new(model: &CostModel, slot: Duration) -> Self {
-        let boot_slots = model.work.boot.as_secs_f64() / slot.as_secs_f64();
+    /// Begins at `now` without a pod, or with one that is `ready`. The costs must
+    /// come from a [`Shadow`](crate::Shadow) that begins likewise.
+    pub fn new(now: Moment, ready: bool) -> Self {
         Hindsight {
+            now,
             serverless: 0.0,
-            pod: f64::INFINITY,
-            booting: 0.0,
-            boots: VecDeque::new(),
-            boot_slots: boot_slots.ceil() as usize,
-            slot,
+            pod: 0.0,
+            without: 0.0,
+            with: if ready { 0.0 } else { f64::INFINITY },
+            begins: VecDeque::from([(now, 0.0)]),
         }
     }
 
-    /// One more slot, in which the whole slot cost `cost` on either tier.
-    pub fn advance(&mut self, cost: SlotCost, model: &CostModel) {
-        let begun = self.serverless.min(self.pod);
-        self.boots.push_back(begun - self.booting);
-        // Whoever began a boot that many slots ago is on the pod in this one.
-        let booted = match self.boots.len() > self.boot_slots {
-            true => self.boots.pop_front().map(|begun| begun + self.booting),
-            false => None,
-        };
-        let pod = self.pod.min(booted.unwrap_or(f64::INFINITY));
-        let machine = model.prices.pod.unwrap_or_default().over(self.slot);
-        self.booting += cost.serverless + machine;
-        self.serverless = begun + cost.serverless;
-        self.pod = pod + cost.pod;
+    /// Arrivals come now that cost `cost` on either tier; then `span` goes by,
+    /// for which the machine of `cost` is paid.
+    pub fn advance(&mut self, cost: SlotCost, span: Duration, model: &CostModel) {
+        self.pod += cost.pod();
+        let with = self.with.min(self.booted(model)) + cost.spill - cost.serverless;
+        self.serverless += cost.serverless;
+        self.without = self.without.min(with);
+        self.with = with + cost.machine;
+        self.keep_begin();
+        self.now = self.now + span;
     }
 
-    /// The least that all slots so far could have cost, dollars.
+    /// What was really done since the beginning has cost `usd`. It was possible,
+    /// so the optimum is no dearer.
+    pub fn was_possible(&mut self, usd: f64) {
+        self.without = self.without.min(usd - self.serverless);
+    }
+
+    /// The least for which a pod gets ready by now that was not before, less `serverless`.
+    fn booted(&mut self, model: &CostModel) -> f64 {
+        let by = self.now;
+        let due = |at: Moment| at + model.work.boot <= by;
+        while self.begins.get(1).is_some_and(|(at, _)| due(*at)) {
+            self.begins.pop_front();
+        }
+        let begin = self.begins.front().filter(|(at, _)| due(*at));
+        begin.map_or(f64::INFINITY, |(_, without)| without + model.boot_usd())
+    }
+
+    fn keep_begin(&mut self) {
+        match self.begins.back_mut() {
+            Some((at, without)) if *at == self.now => *without = self.without,
+            Some((_, without)) if *without == self.without => {}
+            _ => self.begins.push_back((self.now, self.without)),
+        }
+    }
+
+    /// What all would have cost on serverless alone, dollars.
+    pub fn serverless_alone(&self) -> f64 {
+        self.serverless
+    }
+
+    /// What all would have cost with one pod from the beginning on, dollars.
+    pub fn pod_alone(&self) -> f64 {
+        self.pod
+    }
+
+    /// The least that all could have cost, dollars; not above either alone, nor
+    /// above what was possible.
     pub fn least(&self) -> f64 {
-        self.serverless.min(self.pod)
+        (self.serverless + self.without).min(self.pod).max(0.0)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::{Prices, UsdPerSecond, Work};
-
-    fn model(boot: u64) -> CostModel {
-        CostModel {
-            prices: Prices {
-                serverless: UsdPerSecond::of(0.002),
-                pod: UsdPerSecond::of(0.001),
-                wait: UsdPerSecond::ZERO,
-            },
-            work: Work {
-                boot: Duration::from_secs(boot),
-                ..Work::default()
-            },
-        }
-    }
-
-    const SLOT: Duration = Duration::from_secs(10);
-
-    /// Every way through the slots, tried out.
-    fn cheapest(slots: &[SlotCost], boot: usize, machine: f64) -> f64 {
-        fn go(slots: &[SlotCost], boot: usize, machine: f64, on_pod: bool) -> f64 {
-            let Some((now, rest)) = slots.split_first() else {
-                return 0.0;
-            };
-            let mut best = now.serverless + go(rest, boot, machine, false);
-            if on_pod {
-                best = best.min(now.pod + go(rest, boot, machine, true));
-            }
-            if slots.len() > boot {
-                let (during, after) = slots.split_at(boot);
-                let paid: f64 = during.iter().map(|slot| slot.serverless + machine).sum();
-                best = best.min(paid + after[0].pod + go(&after[1..], boot, machine, true));
-            }
-            best
-        }
-        go(slots, boot, machine, false)
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_is_cheaper(
-            costs in prop::collection::vec((0.0f64..0.1, 0.01f64..0.03), 0..12),
-            boot in 0usize..4,
-        ) {
-            let slots: Vec<SlotCost> = costs
-                .into_iter()
-                .map(|(serverless, pod)| SlotCost { serverless, pod })
-                .collect();
-            let model = model(boot as u64 * 10);
-            let mut hindsight = Hindsight::new(&model, SLOT);
-            for slot in &slots {
-                hindsight.advance(*slot, &model);
-            }
-            let exact = cheapest(&slots, boot, 0.01);
-            prop_assert!((hindsight.least() - exact).abs() < 1e-9, "{} {exact}", hindsight.least());
-        }
-    }
-
-    #[test]
-    fn memory_is_that_of_one_boot() {
-        let model = model(150);
-        let mut hindsight = Hindsight::new(&model, SLOT);
-        for _ in 0..10_000 {
-            hindsight.advance(SlotCost::default(), &model);
-        }
-        assert_eq!(hindsight.boots.len(), 15);
-    }
-}
+mod tests;

@@ -30,7 +30,9 @@ mod window;
 
 pub use budget::{Brake, Calendar, Ceilings, Commitment, LAST_WORK, OverBudget, Spending};
 pub use cost::{BreakEven, CostModel, Prices, Work};
-pub use decision::{Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide};
+pub use decision::{
+    Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide, transition,
+};
 pub use error::{FieldError, FieldErrors};
 pub use hindsight::Hindsight;
 pub use instance::{InstanceEvent, InstanceState, StateError};
@@ -39,9 +41,9 @@ pub use money::NanoUsd;
 pub use plan::{Action, Observed, Wanted, plan};
 pub use quantity::{QuantityError, format_duration, format_size, parse_duration, parse_size};
 pub use rate::{Rate, UsdPerSecond};
-pub use regret::{Regret, SlotCost};
+pub use regret::Regret;
 pub use scale::{Desired, TierLoad, scale};
-pub use shadow::Shadow;
+pub use shadow::{Shadow, SlotCost};
 pub use spec::{
     Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, FLEET,
     FleetOptions, Forced, Health, HostHeader, Limits, Live, Load, LocalTier, Objective, PodTier,

@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use crate::{Moment, Work};
 
-/// How a serverless endpoint took one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a serverless endpoint took requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taken {
-    /// From arrival until a worker had it.
+    /// From arrival until a worker had it; the sum, of several.
     pub wait: Duration,
-    /// Whether a worker was started for it.
-    pub cold: bool,
-    /// Worker time that is billed because of it.
+    /// Workers that were started.
+    pub cold_starts: u64,
+    /// Worker time that is billed because of them.
     pub billed: Duration,
 }
+
+/// Requests of one count beyond which they are a flow, not metered one by one.
+const MOST_METERED: u64 = 1024;
 
 /// A serverless endpoint as its bill sees it: workers that come when all are
 /// full, batch up to their limit, and go after their idle time.
@@ -55,15 +58,63 @@ impl ServerlessMeter {
         let taken = worker.serve(now, service, work.serverless_idle, cold);
         self.workers.push(worker);
         Taken {
-            cold: true,
+            cold_starts: 1,
             ..taken
         }
+    }
+
+    /// `requests` that arrive evenly spread over the `span` from `start` on
+    /// (never before the last). Of a flood, only worker time is counted.
+    pub fn take_evenly(
+        &mut self,
+        start: Moment,
+        span: Duration,
+        requests: u64,
+        work: &Work,
+    ) -> Taken {
+        if is_flood(requests) {
+            return flow(span, requests, 0, work);
+        }
+        let mut sum = Taken::default();
+        for at in evenly(start, span, requests) {
+            sum += self.take(at, work.service, work);
+        }
+        sum
     }
 
     /// Requests in hand at `now`.
     pub fn in_flight(&mut self, now: Moment) -> usize {
         let workers = self.workers.iter_mut();
         workers.map(|worker| worker.places.taken(now)).sum()
+    }
+}
+
+/// When `requests` come that are evenly spread over the `span` from `start` on.
+pub(crate) fn evenly(start: Moment, span: Duration, requests: u64) -> impl Iterator<Item = Moment> {
+    let middle = move |i| (i as f64 + 0.5) / requests as f64;
+    (0..requests).map(move |i| start + span.mul_f64(middle(i)))
+}
+
+/// Whether so many requests of one count are metered one by one.
+pub(crate) fn is_flood(requests: u64) -> bool {
+    requests > MOST_METERED
+}
+
+/// Workers that are as busy as they can be, but for `elsewhere` of them.
+pub(crate) fn flow(span: Duration, requests: u64, elsewhere: u64, work: &Work) -> Taken {
+    let load = requests as f64 * work.service.as_secs_f64() / span.as_secs_f64().max(1e-9);
+    let workers = (load / f64::from(work.concurrency.max(1))).ceil();
+    Taken {
+        billed: span.mul_f64((workers - elsewhere as f64).max(0.0)),
+        ..Taken::default()
+    }
+}
+
+impl std::ops::AddAssign for Taken {
+    fn add_assign(&mut self, more: Taken) {
+        self.wait += more.wait;
+        self.cold_starts += more.cold_starts;
+        self.billed += more.billed;
     }
 }
 
@@ -76,7 +127,7 @@ impl Worker {
         self.until = self.until.max(ends + idle);
         Taken {
             wait: begins.since(now),
-            cold: false,
+            cold_starts: 0,
             billed: self.until.since(before) + cold,
         }
     }

@@ -1,15 +1,6 @@
 //! What the other tier would have saved since the last switch.
 
-use crate::{CostModel, SLOT, Tier};
-
-/// What one slot cost, or would have cost, on each tier alone, dollars.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SlotCost {
-    /// On serverless.
-    pub serverless: f64,
-    /// On a pod that is there.
-    pub pod: f64,
-}
+use crate::{CostModel, SlotCost, Tier};
 
 /// The two-state work-function rule: move once the other tier would have saved
 /// what moving there and back costs. 3-competitive, and no deterministic rule
@@ -34,8 +25,7 @@ impl Regret {
         self.price = model.switch_usd();
         // What spills over would have been on serverless in any case: a pod with
         // a cold endpoint beside it is never worse than that endpoint alone.
-        let machine = model.prices.pod.unwrap_or_default().over(SLOT);
-        let pod = cost.pod.min(cost.serverless + machine);
+        let pod = cost.pod().min(cost.serverless + cost.machine);
         let here_over_there = match on_pod {
             true => pod - cost.serverless,
             false => cost.serverless - pod,
@@ -90,7 +80,7 @@ mod tests {
         assert!(!regret.moves());
         let cost = SlotCost {
             serverless: 0.01,
-            pod: 0.0,
+            ..SlotCost::default()
         };
         regret.advance(cost, Tier::Serverless, &model);
         assert!(regret.moves());

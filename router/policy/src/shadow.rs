@@ -2,56 +2,102 @@
 
 use std::time::Duration;
 
-use crate::{CostModel, Moment, Places, Rate, SLOT, ServerlessMeter, SlotCost};
+use crate::meter::{evenly, flow, is_flood};
+use crate::{CostModel, Moment, Places, ServerlessMeter, Taken};
+
+/// What arrivals within one stretch of time cost, or would have cost, on each
+/// tier, dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SlotCost {
+    /// All of them on serverless.
+    pub serverless: f64,
+    /// On serverless, those that a pod beside it has no place for.
+    pub spill: f64,
+    /// The pod itself.
+    pub machine: f64,
+}
+
+impl SlotCost {
+    /// On a pod that is there, with serverless for what it has no place for.
+    pub fn pod(&self) -> f64 {
+        self.machine + self.spill
+    }
+}
 
 /// Both tiers as if each served alone, from the same counts of arrivals and by
 /// the same meters, whichever tier really serves.
+///
+/// By default the pod is there; see [`Shadow::booting_from`].
 #[derive(Debug, Clone, Default)]
 pub struct Shadow {
     serverless: ServerlessMeter,
     pod: Places,
+    /// Serverless beside the pod: while it boots, and for what it has no place for.
     spill: ServerlessMeter,
-    cost: SlotCost,
+    /// When the pod was wished for, until it is ready.
+    boots_since: Option<Moment>,
+    taken: Both,
 }
 
-/// Arrivals of one count beyond which they are counted as a flow.
-const MOST_COUNTED: u64 = 1024;
+/// What the endpoint took that serves alone, and the one beside the pod.
+#[derive(Debug, Clone, Copy, Default)]
+struct Both {
+    alone: Taken,
+    spilt: Taken,
+}
 
 impl Shadow {
+    /// The pod is wished for at `begin`, and serverless serves until it is ready.
+    pub fn booting_from(begin: Moment) -> Self {
+        Shadow {
+            boots_since: Some(begin),
+            ..Shadow::default()
+        }
+    }
+
+    /// One request that arrives at `now` (never before the last) and takes `service`.
+    pub fn take(&mut self, now: Moment, service: Duration, model: &CostModel) {
+        self.taken.alone += self.serverless.take(now, service, &model.work);
+        self.take_on_pod(now, service, model);
+    }
+
     /// `arrivals` came, evenly spread over the `span` from `start` on; never before the last.
     pub fn count(&mut self, start: Moment, span: Duration, arrivals: u64, model: &CostModel) {
-        if arrivals > MOST_COUNTED {
-            return self.flow(span, arrivals, model);
+        let work = &model.work;
+        self.taken.alone += self.serverless.take_evenly(start, span, arrivals, work);
+        if is_flood(arrivals) {
+            let on_pod = u64::from(self.is_ready(start, model));
+            self.taken.spilt += flow(span, arrivals, on_pod, work);
+            return;
         }
-        let (work, service) = (&model.work, model.work.service);
-        for i in 0..arrivals {
-            let part = (i as f64 + 0.5) / arrivals as f64;
-            let at = start + span.mul_f64(part);
-            self.cost.serverless += model.paid(&self.serverless.take(at, service, work));
-            if self.pod.has_room(at, work.concurrency) {
-                self.pod.take(at + service);
-            } else {
-                self.cost.pod += model.paid(&self.spill.take(at, service, work));
-            }
+        for at in evenly(start, span, arrivals) {
+            self.take_on_pod(at, work.service, model);
         }
     }
 
-    fn flow(&mut self, span: Duration, arrivals: u64, model: &CostModel) {
-        let rate = Rate(arrivals as f64 / span.as_secs_f64());
-        let price = model.prices.serverless.unwrap_or_default().over(span);
-        let places = f64::from(model.work.concurrency.max(1));
-        let workers = (rate.within(model.work.service) / places).ceil();
-        self.cost.serverless += price * workers;
-        self.cost.pod += price * (workers - 1.0).max(0.0);
+    fn take_on_pod(&mut self, now: Moment, service: Duration, model: &CostModel) {
+        let there = self.is_ready(now, model);
+        if there && self.pod.has_room(now, model.work.concurrency) {
+            self.pod.take(now + service);
+        } else {
+            self.taken.spilt += self.spill.take(now, service, &model.work);
+        }
     }
 
-    /// What the slot that ends now cost on either tier, a pod's price included.
-    pub fn end_slot(&mut self, model: &CostModel) -> SlotCost {
-        let machine = model.prices.pod.unwrap_or_default().over(SLOT);
-        let cost = std::mem::take(&mut self.cost);
+    fn is_ready(&mut self, now: Moment, model: &CostModel) -> bool {
+        let boots = |since: &Moment| now.since(*since) < model.work.boot;
+        self.boots_since = self.boots_since.filter(boots);
+        self.boots_since.is_none()
+    }
+
+    /// What the stretch of time that ends now, of length `slot`, cost on either
+    /// tier, waiting at its price.
+    pub fn end_slot(&mut self, slot: Duration, model: &CostModel) -> SlotCost {
+        let Both { alone, spilt } = std::mem::take(&mut self.taken);
         SlotCost {
-            pod: cost.pod + machine,
-            ..cost
+            serverless: model.paid(&alone),
+            spill: model.paid(&spilt),
+            machine: model.prices.pod.unwrap_or_default().over(slot),
         }
     }
 }

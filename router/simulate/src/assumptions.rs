@@ -14,7 +14,7 @@ pub struct Assumptions {
     pub thresholds: Thresholds,
     /// How long a pod stays without work, at most.
     pub pod_idle: Duration,
-    /// The slot of the optimum; above zero.
+    /// How often `regret` compares the tiers; above zero.
     pub slot: Duration,
     /// Chooses which pod starts fail.
     pub seed: u64,

@@ -22,9 +22,13 @@ pub struct Fleet {
     last: Moment,
 }
 
+/// One deployment, on a clock that begins with its first arrival.
 #[derive(Debug)]
 struct Deployment {
+    assumptions: Assumptions,
     arrivals: u64,
+    /// Its first and its last arrival.
+    span: Option<(Moment, Moment)>,
     optimum: Optimum,
     runs: Vec<Run>,
 }
@@ -32,23 +36,18 @@ struct Deployment {
 impl Fleet {
     /// So many deployments, 1 or more, each under every candidate.
     pub fn new(candidates: &[Candidate], assumptions: &Assumptions, deployments: usize) -> Self {
-        let optimum = Optimum::new(&assumptions.model, assumptions.slot);
-        let runs = || {
-            candidates
-                .iter()
-                .map(|c| Run::new(*c, assumptions))
-                .collect()
-        };
+        let each = vec![assumptions.clone(); deployments.max(1)];
+        Fleet::of(candidates, assumptions, each)
+    }
+
+    /// One deployment for each of `each`, which holds what is assumed of it;
+    /// `assumptions` are those of a deployment that nothing else is known of.
+    pub fn of(candidates: &[Candidate], assumptions: &Assumptions, each: Vec<Assumptions>) -> Self {
+        let deployment = |assumptions| Deployment::new(candidates, assumptions);
         Fleet {
-            deployments: (0..deployments.max(1))
-                .map(|_| Deployment {
-                    arrivals: 0,
-                    optimum: optimum.clone(),
-                    runs: runs(),
-                })
-                .collect(),
             candidates: candidates.to_vec(),
             assumptions: assumptions.clone(),
+            deployments: each.into_iter().map(deployment).collect(),
             last: Moment::ORIGIN,
         }
     }
@@ -57,53 +56,80 @@ impl Fleet {
     pub fn arrive(&mut self, arrival: Arrival) {
         self.last = arrival.at;
         if let Some(deployment) = self.deployments.get_mut(arrival.deployment) {
-            deployment.arrivals += 1;
-            deployment.optimum.arrive(arrival.at, arrival.service);
-            for run in &mut deployment.runs {
-                run.arrive(arrival.at, arrival.service);
-            }
+            deployment.arrive(arrival.at, arrival.service);
         }
     }
 
-    /// Ends the replay with the slot of the last arrival, and counts.
+    /// Ends each deployment with its last arrival, and counts.
     ///
     /// `names` are those of the deployments; none when the trace names none.
-    /// With the report come the courses of the first deployment.
-    pub fn finish(mut self, names: &[String]) -> (Report, Vec<Course>) {
-        let end = end_of_slot(self.last, self.assumptions.slot);
-        for deployment in &mut self.deployments {
-            deployment.optimum.advance_to(end);
-            deployment.runs.iter_mut().for_each(|run| run.end(end));
-        }
+    /// With the report come the courses of each deployment.
+    pub fn finish(mut self, names: &[String]) -> (Report, Vec<Vec<Course>>) {
+        self.deployments.iter_mut().for_each(Deployment::end);
         let counted: Vec<Counted<'_>> = self.deployments.iter().map(Deployment::counted).collect();
         let span = self.last.since(Moment::ORIGIN);
         let report = Report::of(&self.candidates, &self.assumptions, &counted, names, span);
-        (report, self.courses())
+        let courses = self.deployments.iter();
+        let courses = courses.map(|it| it.courses(&self.candidates)).collect();
+        (report, courses)
+    }
+}
+
+impl Deployment {
+    fn new(candidates: &[Candidate], assumptions: Assumptions) -> Self {
+        let runs = candidates.iter().map(|it| Run::new(*it, &assumptions));
+        Deployment {
+            arrivals: 0,
+            span: None,
+            optimum: Optimum::new(&assumptions.model),
+            runs: runs.collect(),
+            assumptions,
+        }
     }
 
-    fn courses(&self) -> Vec<Course> {
-        let first = self.deployments.iter().take(1).flat_map(|d| &d.runs);
-        std::iter::zip(&self.candidates, first)
+    fn arrive(&mut self, at: Moment, service: Duration) {
+        let (first, _) = self.span.unwrap_or((at, at));
+        self.span = Some((first, at));
+        self.arrivals += 1;
+        let now = Moment::from_origin(at.since(first));
+        self.optimum.arrive(now, service);
+        for run in &mut self.runs {
+            run.arrive(now, service);
+        }
+    }
+
+    fn end(&mut self) {
+        let end = Moment::from_origin(self.lasted());
+        self.optimum.advance_to(end);
+        self.runs.iter_mut().for_each(|run| run.end(end));
+    }
+
+    /// From its first to its last arrival.
+    fn lasted(&self) -> Duration {
+        let (first, last) = self.span.unwrap_or_default();
+        last.since(first)
+    }
+
+    fn counted(&self) -> Counted<'_> {
+        let tallies: Vec<_> = self.runs.iter().map(Run::tally).collect();
+        Counted {
+            assumptions: &self.assumptions,
+            arrivals: self.arrivals,
+            span: self.lasted(),
+            optimum: self.optimum.least(tallies.iter().map(|tally| tally.usd)),
+            tallies,
+        }
+    }
+
+    fn courses(&self, candidates: &[Candidate]) -> Vec<Course> {
+        let (first, _) = self.span.unwrap_or_default();
+        std::iter::zip(candidates, &self.runs)
             .map(|(candidate, run)| Course {
                 policy: candidate.to_string(),
+                begin: first,
                 thresholds: *run.thresholds(),
                 switches: run.switches().to_vec(),
             })
             .collect()
     }
-}
-
-impl Deployment {
-    fn counted(&self) -> Counted<'_> {
-        Counted {
-            arrivals: self.arrivals,
-            optimum: self.optimum.least(),
-            tallies: self.runs.iter().map(Run::tally).collect(),
-        }
-    }
-}
-
-fn end_of_slot(now: Moment, slot: Duration) -> Moment {
-    let slot = slot.as_nanos() as u64;
-    Moment::from_nanos((now.nanos() / slot + 1) * slot)
 }

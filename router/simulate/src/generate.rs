@@ -163,21 +163,28 @@ impl FromStr for Generator {
     fn from_str(text: &str) -> Result<Self, GeneratorError> {
         let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
         let shape = Shape::ALL.into_iter().find(|shape| shape.as_str() == name);
-        let shape = shape.ok_or_else(|| GeneratorError(format!("{name} is no traffic")))?;
+        let shape = shape.ok_or_else(|| GeneratorError(format!("{name:?} is no traffic")))?;
         let (mut rps, mut hours) = (shape.default_rps(), 24.0);
         for term in numbers.split(',').filter(|term| !term.is_empty()) {
             let (key, value) = term.split_once('=').unwrap_or((term, ""));
             let number: Option<f64> = value.parse().ok();
-            let number = number.filter(|n| n.is_finite() && *n > 0.0);
-            let number = number.ok_or_else(|| GeneratorError(format!("{term} is no number")))?;
+            let number = number.filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| {
+                GeneratorError(format!("{key} must be a number above 0, is {value:?}"))
+            });
             match key {
-                "rps" => rps = number,
-                "hours" => hours = number,
-                _ => return Err(GeneratorError(format!("{key} is no number of it"))),
+                "rps" => rps = number?,
+                "hours" => hours = number?,
+                _ => return Err(GeneratorError(format!("{key:?} is no number of {name}"))),
             }
         }
-        if hours > MOST_HOURS || rps * hours * 3600.0 > MOST_REQUESTS {
-            return Err(GeneratorError(format!("{text} is too much")));
+        if hours > MOST_HOURS {
+            let most = format!("hours must not be above {MOST_HOURS}, is {hours}");
+            return Err(GeneratorError(most));
+        }
+        let requests = rps * hours * 3600.0;
+        if requests > MOST_REQUESTS {
+            let most = format!("rps × hours make {requests:.0} requests; at most {MOST_REQUESTS}");
+            return Err(GeneratorError(most));
         }
         let span = Duration::from_secs_f64(hours * 3600.0);
         Ok(Generator { shape, rps, span })

@@ -24,7 +24,7 @@ pub use candidate::{Candidate, CandidateError};
 pub use chance::Chance;
 pub use fleet::Fleet;
 pub use generate::{Generator, GeneratorError, Shape};
-pub use plot::{Course, RateCurve, svg};
+pub use plot::{Chart, Course, RateCurve, svg};
 pub use report::{
     AssumptionsReport, DeploymentReport, OptimumReport, PolicyReport, Report, TraceReport, Waits,
 };

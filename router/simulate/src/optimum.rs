@@ -1,57 +1,45 @@
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, Hindsight, Moment, Places, ServerlessMeter, SlotCost};
+use thermocline_policy::{CostModel, Hindsight, Moment, Shadow};
 
-/// The offline optimum of one deployment, slot by slot as arrivals come.
+/// The offline optimum of one deployment, arrival by arrival as they come.
 #[derive(Debug, Clone)]
 pub(crate) struct Optimum {
     model: CostModel,
-    slot: Duration,
-    begin: Moment,
-    serverless: ServerlessMeter,
-    pod: Places,
-    /// What finds no place on the pod goes to serverless.
-    spill: ServerlessMeter,
-    cost: SlotCost,
+    last: Moment,
+    shadow: Shadow,
     hindsight: Hindsight,
 }
 
 impl Optimum {
-    pub(crate) fn new(model: &CostModel, slot: Duration) -> Self {
+    pub(crate) fn new(model: &CostModel) -> Self {
         Optimum {
             model: *model,
-            slot,
-            begin: Moment::ORIGIN,
-            serverless: ServerlessMeter::default(),
-            pod: Places::default(),
-            spill: ServerlessMeter::default(),
-            cost: SlotCost::default(),
-            hindsight: Hindsight::new(model, slot),
+            last: Moment::ORIGIN,
+            shadow: Shadow::booting_from(Moment::ORIGIN),
+            hindsight: Hindsight::new(Moment::ORIGIN, false),
         }
     }
 
     pub(crate) fn arrive(&mut self, now: Moment, service: Duration) {
-        self.advance_to(now);
-        let (model, work) = (&self.model, &self.model.work);
-        self.cost.serverless += model.paid(&self.serverless.take(now, service, work));
-        if self.pod.has_room(now, work.concurrency) {
-            self.pod.take(now + service);
-        } else {
-            self.cost.pod += model.paid(&self.spill.take(now, service, work));
+        if now > self.last {
+            self.advance_to(now);
         }
+        self.shadow.take(now, service, &self.model);
     }
 
+    /// What came at the last moment is over, and time passes until `now`.
     pub(crate) fn advance_to(&mut self, now: Moment) {
-        while self.begin + self.slot <= now {
-            let machine = self.model.prices.pod.unwrap_or_default().over(self.slot);
-            self.cost.pod += machine;
-            let cost = std::mem::take(&mut self.cost);
-            self.hindsight.advance(cost, &self.model);
-            self.begin = self.begin + self.slot;
-        }
+        let span = now.since(self.last);
+        let cost = self.shadow.end_slot(span, &self.model);
+        self.hindsight.advance(cost, span, &self.model);
+        self.last = now;
     }
 
-    pub(crate) fn least(&self) -> f64 {
-        self.hindsight.least()
+    /// The least possible, given that each of `done` was: dollars.
+    pub(crate) fn least(&self, done: impl IntoIterator<Item = f64>) -> f64 {
+        let mut hindsight = self.hindsight.clone();
+        done.into_iter().for_each(|usd| hindsight.was_possible(usd));
+        hindsight.least()
     }
 }

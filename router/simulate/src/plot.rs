@@ -12,9 +12,11 @@ use crate::run::Switch;
 pub struct Course {
     /// The policy.
     pub policy: String,
+    /// When its first switch was, on the clock of the trace.
+    pub begin: Moment,
     /// Its thresholds at the end.
     pub thresholds: Thresholds,
-    /// Its changes of tier.
+    /// Its changes of tier, from `begin` on.
     pub switches: Vec<Switch>,
 }
 
@@ -64,20 +66,57 @@ impl RateCurve {
     }
 }
 
-/// The chart as SVG.
-pub fn svg(title: &str, curve: &RateCurve, courses: &[Course]) -> String {
-    let height = TOP + CURVE + 44.0 + BAND * courses.len() as f64 + 16.0;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{LEFT}\" y=\"18\">{}</text>\n",
+/// One deployment's chart.
+#[derive(Debug, Clone)]
+pub struct Chart {
+    /// What stands above it.
+    pub title: String,
+    /// How many came when.
+    pub curve: RateCurve,
+    /// How each policy went.
+    pub courses: Vec<Course>,
+}
+
+impl Chart {
+    fn height(&self) -> f64 {
+        TOP + CURVE + 44.0 + BAND * self.courses.len() as f64 + 16.0
+    }
+
+    fn draw(&self, out: &mut String) {
+        let Chart { curve, courses, .. } = self;
+        let title = escaped(&self.title);
+        push(
+            out,
+            format_args!("<text x=\"{LEFT}\" y=\"18\">{title}</text>\n"),
+        );
+        let most = curve.rates().fold(1e-9, f64::max) * 1.05;
+        draw_rate(out, curve, most);
+        draw_axes(out, curve, most);
+        for (i, course) in courses.iter().enumerate() {
+            draw_thresholds(out, course, COLOURS[i % COLOURS.len()], most);
+            draw_band(out, course, i, curve.span_s());
+        }
+    }
+}
+
+/// Charts as SVG, one below the other.
+pub fn svg(charts: &[Chart]) -> String {
+    let (width, height) = (
         LEFT + WIDTH + RIGHT,
-        escaped(title),
+        charts.iter().map(Chart::height).sum::<f64>(),
     );
-    let most = curve.rates().fold(1e-9, f64::max) * 1.05;
-    draw_rate(&mut out, curve, most);
-    draw_axes(&mut out, curve, most);
-    for (i, course) in courses.iter().enumerate() {
-        draw_thresholds(&mut out, course, COLOURS[i % COLOURS.len()], most);
-        draw_band(&mut out, course, i, curve.span_s());
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+    );
+    let mut top = 0.0;
+    for chart in charts {
+        push(
+            &mut out,
+            format_args!("<g transform=\"translate(0 {top})\">\n"),
+        );
+        chart.draw(&mut out);
+        out.push_str("</g>\n");
+        top += chart.height();
     }
     out.push_str("</svg>\n");
     out
@@ -181,14 +220,10 @@ fn draw_thresholds(out: &mut String, course: &Course, colour: &str, most: f64) {
 /// Which tier served when.
 fn draw_band(out: &mut String, course: &Course, row: usize, span_s: f64) {
     let y = TOP + CURVE + 32.0 + BAND * row as f64;
-    let ends = course
-        .switches
-        .iter()
-        .skip(1)
-        .map(|s| seconds(s.at))
-        .chain([span_s]);
+    let at = |switch: &Switch| seconds(course.begin) + seconds(switch.at);
+    let ends = course.switches.iter().skip(1).map(at).chain([span_s]);
     for (switch, end) in course.switches.iter().zip(ends) {
-        let (from, to) = (seconds(switch.at).min(span_s), end.min(span_s));
+        let (from, to) = (at(switch).min(span_s), end.min(span_s));
         let colour = if switch.to == Tier::Pod {
             POD
         } else {

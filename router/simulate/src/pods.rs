@@ -72,6 +72,11 @@ impl Pods {
         pod.map_or(0, |pod| pod.places.taken(now) as u32)
     }
 
+    /// When the last of the work in hand ends; `None` without any.
+    pub(crate) fn work_ends(&self) -> Option<Moment> {
+        self.pod.as_ref()?.places.last_end()
+    }
+
     /// When the pod on its way gets ready.
     pub(crate) fn ready_at(&self) -> Option<Moment> {
         let pod = self.pod.as_ref()?;

@@ -60,7 +60,7 @@ pub struct AssumptionsReport {
     pub value_of_wait_usd_per_s: f64,
     /// The window.
     pub window_s: f64,
-    /// The slot of the optimum.
+    /// How often `regret` compares.
     pub slot_s: f64,
     /// The share of pod starts that find no capacity.
     pub pod_failure_share: f64,
@@ -71,7 +71,7 @@ pub struct AssumptionsReport {
 /// The best possible with hindsight.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OptimumReport {
-    /// Dollars; of the slot model, with one pod per deployment.
+    /// Dollars; with one pod per deployment, and not above any policy tried.
     pub cost_usd: f64,
 }
 
@@ -117,6 +117,9 @@ pub struct DeploymentReport {
     pub model: String,
     /// Its part of the trace.
     pub trace: TraceReport,
+    /// What was taken for granted of it, where that is something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumptions: Option<AssumptionsReport>,
     /// Its optimum.
     pub optimum: OptimumReport,
     /// Each policy.
@@ -125,7 +128,10 @@ pub struct DeploymentReport {
 
 /// What was counted of one deployment.
 pub(crate) struct Counted<'r> {
+    pub(crate) assumptions: &'r Assumptions,
     pub(crate) arrivals: u64,
+    /// From its first arrival to its last.
+    pub(crate) span: Duration,
     pub(crate) optimum: f64,
     pub(crate) tallies: Vec<&'r Tally>,
 }
@@ -138,10 +144,6 @@ impl Report {
         names: &[String],
         span: Duration,
     ) -> Self {
-        let trace = |arrivals| TraceReport {
-            arrivals,
-            span_s: rounded(span.as_secs_f64()),
-        };
         let optimum: f64 = counted.iter().map(|c| c.optimum).sum();
         let sums: Vec<Tally> = (0..candidates.len())
             .map(|i| {
@@ -152,18 +154,29 @@ impl Report {
             .collect();
         let all: Vec<&Tally> = sums.iter().collect();
         Report {
-            trace: trace(counted.iter().map(|c| c.arrivals).sum()),
+            trace: TraceReport::of(counted.iter().map(|c| c.arrivals).sum(), span),
             assumptions: AssumptionsReport::of(assumptions),
             optimum: OptimumReport::of(optimum),
             policies: policies(candidates, &all, optimum),
             deployments: std::iter::zip(names, counted)
                 .map(|(name, c)| DeploymentReport {
                     model: name.clone(),
-                    trace: trace(c.arrivals),
+                    trace: TraceReport::of(c.arrivals, c.span),
+                    assumptions: (c.assumptions != assumptions)
+                        .then(|| AssumptionsReport::of(c.assumptions)),
                     optimum: OptimumReport::of(c.optimum),
                     policies: policies(candidates, &c.tallies, c.optimum),
                 })
                 .collect(),
+        }
+    }
+}
+
+impl TraceReport {
+    fn of(arrivals: u64, span: Duration) -> Self {
+        TraceReport {
+            arrivals,
+            span_s: rounded(span.as_secs_f64()),
         }
     }
 }
@@ -202,17 +215,17 @@ impl AssumptionsReport {
         AssumptionsReport {
             usd_per_hour: rounded(prices.pod.unwrap_or_default().as_usd_per_hour()),
             usd_per_second: prices.serverless.unwrap_or_default().as_usd(),
-            service_time_s: work.service.as_secs_f64(),
+            service_time_s: rounded(work.service.as_secs_f64()),
             in_tokens_per_s: a.in_tokens_per_s,
             s_per_out_token: a.s_per_out_token,
-            cold_start_s: work.cold_start.as_secs_f64(),
+            cold_start_s: rounded(work.cold_start.as_secs_f64()),
             billed_cold_share: work.billed_cold_share,
-            boot_s: work.boot.as_secs_f64(),
-            serverless_idle_s: work.serverless_idle.as_secs_f64(),
-            pod_idle_s: a.pod_idle.as_secs_f64(),
+            boot_s: rounded(work.boot.as_secs_f64()),
+            serverless_idle_s: rounded(work.serverless_idle.as_secs_f64()),
+            pod_idle_s: rounded(a.pod_idle.as_secs_f64()),
             concurrency: work.concurrency,
             value_of_wait_usd_per_s: prices.wait.as_usd(),
-            window_s: a.thresholds.window.as_secs_f64(),
+            window_s: rounded(a.thresholds.window.as_secs_f64()),
             slot_s: a.slot.as_secs_f64(),
             pod_failure_share: a.pod_failures,
             seed: a.seed,

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use thermocline_policy::{
-    Decision, LocalFit, Margins, Moment, Reason, SLOT, ServerlessMeter, Shadow, Steering,
-    Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale,
+    Decision, LocalFit, Margins, Moment, Reason, ServerlessMeter, Shadow, Steering, Thresholds,
+    Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale, transition,
 };
 
 use crate::assumptions::Assumptions;
@@ -22,6 +22,9 @@ pub struct Switch {
     pub to: Tier,
     /// The rule that fired.
     pub reason: Reason,
+    /// Whether that is a transition: the first decision and going on without a
+    /// pod that stopped idle are none.
+    pub transition: bool,
 }
 
 /// One deployment under one policy on a virtual clock.
@@ -98,8 +101,9 @@ impl Run {
         self.advance_to(now);
         self.count(now);
         self.window.record(now);
-        let decision = self.decide(now);
-        let changed = self.commit(&decision, now);
+        let view = self.view(now);
+        let decision = decide(&view);
+        let changed = self.commit(&view, &decision, now);
         // Who finds the tier cold asks for it; the start goes on without them.
         let asks = decision.tier == Tier::Pod && !self.pods.is_ready() && !self.requested;
         self.requested |= asks;
@@ -117,10 +121,11 @@ impl Run {
         }
     }
 
-    /// Ends the replay at `now`, and the pod's bill with it.
+    /// Ends the replay at `now`, and the pod's bill with the work in its hand.
     pub(crate) fn end(&mut self, now: Moment) {
         self.advance_to(now);
-        self.pods.stop(now, &mut self.tally);
+        let done = self.pods.work_ends().map_or(now, |end| end.max(now));
+        self.pods.stop(done, &mut self.tally);
         let price = self.assumptions.model.prices.pod.unwrap_or_default();
         self.tally.usd += price.as_usd() * self.tally.pod_s;
     }
@@ -141,7 +146,7 @@ impl Run {
 
     fn next_event(&self) -> Option<Moment> {
         let tick = self.is_awake().then_some(self.next_tick);
-        let slot = Some(self.slot + SLOT);
+        let slot = Some(self.slot + self.assumptions.slot);
         [tick, slot, self.pods.ready_at()]
             .into_iter()
             .flatten()
@@ -158,7 +163,7 @@ impl Run {
             self.pods.became_ready();
             self.requested = false;
         }
-        if self.slot + SLOT <= now {
+        if self.slot + self.assumptions.slot <= now {
             self.end_slot();
         }
         if self.next_tick <= now {
@@ -171,11 +176,12 @@ impl Run {
     fn end_slot(&mut self) {
         self.flush();
         self.learn();
+        let slot = self.assumptions.slot;
         if let Some(shadow) = &mut self.shadow {
-            let cost = shadow.end_slot(self.steering.model());
+            let cost = shadow.end_slot(slot, self.steering.model());
             self.steering.end_slot(cost, self.current);
         }
-        self.slot = self.slot + SLOT;
+        self.slot = self.slot + slot;
         let span = self.steering.thresholds().window;
         if self.window.span() != Window::new(span, self.slot).span() {
             let seen = self.window.span();
@@ -215,8 +221,8 @@ impl Run {
     /// One look at the deployment: decide again, scale, plan, apply.
     fn pass(&mut self, now: Moment) {
         if self.current.is_some() {
-            let decision = self.decide(now);
-            self.commit(&decision, now);
+            let view = self.view(now);
+            self.commit(&view, &decide(&view), now);
         }
         let pod = TierLoad {
             requested: self.requested,
@@ -236,8 +242,8 @@ impl Run {
         }
     }
 
-    fn decide(&mut self, now: Moment) -> Decision {
-        decide(&View {
+    fn view(&mut self, now: Moment) -> View {
+        View {
             tiers: self.tiers,
             forced: None,
             current: self.current,
@@ -250,22 +256,24 @@ impl Run {
             since_transition: self.last_transition.map(|at| now.since(at)),
             thresholds: *self.steering.thresholds(),
             brakes: TierMap::default(),
-        })
+        }
     }
 
-    /// Whether `decision` changed the tier; a first one is no transition.
-    fn commit(&mut self, decision: &Decision, now: Moment) -> bool {
+    /// Whether `decision` changed the tier, by a transition or without one.
+    fn commit(&mut self, view: &View, decision: &Decision, now: Moment) -> bool {
         let before = self.current.replace(decision.tier);
         if before == Some(decision.tier) {
             return false;
         }
+        let transition = transition(view, decision).is_some();
         self.switches.push(Switch {
             at: now,
             to: decision.tier,
             reason: decision.reason,
+            transition,
         });
         self.requested |= decision.tier == Tier::Pod && !self.pods.is_ready();
-        if before.is_some() {
+        if transition {
             self.tally.transitions += 1;
             self.last_transition = Some(now);
         }
@@ -280,7 +288,7 @@ impl Run {
         if !on_pod {
             let taken = self.serverless.take(now, service, &work);
             wait = taken.wait;
-            self.tally.cold_starts += u64::from(taken.cold);
+            self.tally.cold_starts += taken.cold_starts;
             self.tally.usd += self.assumptions.model.paid(&taken);
         }
         self.tally.waits.add(wait);

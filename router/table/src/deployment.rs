@@ -7,7 +7,7 @@ use regex::RegexSet;
 use thermocline_clock::Clock;
 use thermocline_policy::{
     Decision, Moment, Observation, PolicyMode, Settings, Spec, Thresholds, Tier, TierMap,
-    Transition, View, Window, decide,
+    Transition, View, Window, decide, transition,
 };
 use tokio::sync::Notify;
 
@@ -51,12 +51,19 @@ pub struct Watched {
 #[derive(Debug, Default)]
 pub struct TierTraffic {
     in_flight: AtomicU32,
+    taken: AtomicU64,
     last_end: AtomicU64,
 }
 
 impl TierTraffic {
     pub(crate) fn begin(&self) {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
+        self.taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests that its backends took in hand so far.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     /// Requests that its backends have in hand.
@@ -248,7 +255,7 @@ impl Deployment {
     }
 
     /// Makes `decision` the tier in force. The one caller that changes it gets
-    /// the transition; a first decision is none.
+    /// the transition, if it is one.
     ///
     /// Whoever decided a moment ago may have seen less than who changed the
     /// tier since, and must not change it back: a change is decided again,
@@ -259,15 +266,11 @@ impl Deployment {
         }
         let _one = self.changing.lock().unwrap_or_else(|e| e.into_inner());
         let now = now.max(self.clock.now());
-        let decision = self.decide(now);
-        let before = self.current.swap(decision.tier as u8, Ordering::AcqRel);
-        let from = Tier::from_index(before).filter(|from| *from != decision.tier)?;
+        let view = self.view(now);
+        let decision = decide(&view);
+        self.current.store(decision.tier as u8, Ordering::Release);
+        let transition = transition(&view, &decision)?;
         self.last_transition.store(now.nanos(), Ordering::Release);
-        let transition = Transition {
-            from,
-            to: decision.tier,
-            reason: decision.reason,
-        };
         self.tally.transition(&transition);
         Some(transition)
     }

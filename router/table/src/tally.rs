@@ -105,7 +105,7 @@ pub struct Tally {
     disconnects: AtomicU64,
     /// How long backends had requests in hand, by tier.
     pub service: TierMap<Sketch>,
-    /// How long starts took that succeeded, by tier.
+    /// From the wish for an instance until it was ready, by tier, whoever waited for it.
     pub starts: TierMap<Sketch>,
     /// From arrival to the last byte.
     pub duration: Histogram,
@@ -136,12 +136,11 @@ impl Tally {
             .1 += 1;
     }
 
-    /// Counts a start that took `took`.
+    /// Counts a start that requests waited for and that took `took`.
     pub fn started(&self, tier: Tier, ok: bool, took: Duration) {
         self.cold_starts[tier][usize::from(ok)].fetch_add(1, Ordering::Relaxed);
         if ok {
             self.cold_start.observe(took);
-            self.starts[tier].record(took);
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use thermocline_policy::{Tier, format_duration};
+use thermocline_policy::Tier;
 
+use super::money;
 use crate::budget;
-use crate::output::plain;
+use crate::output::{about, plain};
 use crate::view::{Alternative, Decision, Inputs};
 
 /// The decision in a few sentences, one thought per line.
@@ -22,8 +23,8 @@ pub(crate) fn tell(name: &str, decision: &Decision) -> String {
             decision.tier, meanwhile.tier
         )
     }));
-    lines.push(traffic(&decision.inputs));
-    lines.extend(super::money::tell(decision));
+    lines.push(traffic(decision));
+    lines.extend(money::tell(decision));
     lines.extend(decision.budget.iter().flat_map(budget::sentences));
     lines.extend(next_switch(name, decision));
     let refusals = decision.alternatives.iter();
@@ -54,8 +55,12 @@ fn words(reason: &str, inputs: &Inputs) -> Option<String> {
         "no_serverless" => "there is no serverless tier",
         "no_pod" => "there is no pod tier",
         "pod_warm" if inputs.pod_pinned => "a pod is kept",
-        "pod_warm" if promote == NEVER => "serverless would not pay now",
+        "pod_warm" if by_money(promote) => "going back to serverless would not pay now",
+        "below_promote" if demote == NEVER => {
+            "serverless would have saved what a switch costs, or a pod never pays"
+        }
         "below_promote" if promote == NEVER => "a pod would not pay now",
+        "promote" if by_money(promote) => "a pod would have saved what a switch costs",
         "pod_warm" => {
             return Some(format!(
                 "a warm pod stays while the window holds {demote} requests or more"
@@ -79,7 +84,8 @@ fn words(reason: &str, inputs: &Inputs) -> Option<String> {
     Some(words.to_owned())
 }
 
-fn traffic(inputs: &Inputs) -> String {
+fn traffic(decision: &Decision) -> String {
+    let inputs = &decision.inputs;
     let (promote, demote) = thresholds(inputs);
     let window = window(inputs);
     let seen = if inputs.observed {
@@ -87,15 +93,29 @@ fn traffic(inputs: &Inputs) -> String {
     } else {
         ", not yet seen in full"
     };
-    let limits = match inputs.rate_decides() && promote != NEVER {
+    let limits = match inputs.rate_decides() && !by_money(promote) {
         true => format!("; {promote} or more promote to pod, fewer than {demote} demote"),
         false => String::new(),
     };
+    let widened = widened(decision).unwrap_or_default();
     format!(
-        "In the last {window}{seen}: {} ({:.2} per second){limits}.",
+        "In the last {window}{seen}: {} ({:.2} per second){limits}.{widened}",
         requests(inputs.count),
         inputs.rps,
     )
+}
+
+/// Why the window is longer than the one asked for.
+fn widened(decision: &Decision) -> Option<String> {
+    let asked = decision.costs.as_ref()?.times.window_s?;
+    let asked = Duration::try_from_secs_f64(asked).ok()?;
+    let longer = decision.inputs.window_s > asked.as_secs_f64() * 1.01;
+    longer.then(|| {
+        format!(
+            " The window is widened from {}, so that it holds enough requests where both tiers cost the same.",
+            about(asked)
+        )
+    })
 }
 
 /// What has to happen for another tier to be taken.
@@ -114,9 +134,24 @@ fn next_switch(name: &str, decision: &Decision) -> Option<String> {
             Some("The request rate changes nothing here.".to_owned())
         }
         (_, Tier::Local) => Some("This changes when the GPU memory no longer holds it.".to_owned()),
-        (_, Tier::Serverless) => Some(promotion(&decision.inputs)),
-        (_, Tier::Pod) => Some(demotion(&decision.inputs)),
+        (_, on) => Some(by_rate_or_money(decision, on)),
     }
+}
+
+fn by_rate_or_money(decision: &Decision, on: Tier) -> String {
+    let inputs = &decision.inputs;
+    let regret = decision.by_regret();
+    let gathers = regret.and_then(|it| money::next_switch(it, on));
+    gathers.unwrap_or_else(|| match on {
+        Tier::Pod if decision.is_held_to_objective() => {
+            "Next switch: back to serverless once that would meet the objective at 0.7 of the rate too.".to_owned()
+        }
+        Tier::Pod => demotion(decision),
+        _ if decision.break_even() == Some("never") && inputs.promote_count.is_infinite() => {
+            "Next switch: none at these prices.".to_owned()
+        }
+        _ => promotion(inputs),
+    })
 }
 
 fn promotion(inputs: &Inputs) -> String {
@@ -125,7 +160,7 @@ fn promotion(inputs: &Inputs) -> String {
         return BY_REGRET.to_owned();
     }
     match promote.saturating_sub(inputs.count) {
-        0 => format!("The rate asks for a pod; the pod is {}.", inputs.pod),
+        0 => format!("{} for a pod; the pod is {}.", asks(promote), inputs.pod),
         more => format!(
             "Next switch: {more} more within {} promote it to pod.",
             window(inputs)
@@ -133,13 +168,15 @@ fn promotion(inputs: &Inputs) -> String {
     }
 }
 
-fn demotion(inputs: &Inputs) -> String {
+fn demotion(decision: &Decision) -> String {
+    let inputs = &decision.inputs;
     let (promote, demote) = thresholds(inputs);
-    if promote == NEVER && demote == 0 {
-        return BY_REGRET.to_owned();
-    }
     if demote == 0 {
-        return "Next switch: none, the rate never falls below zero.".to_owned();
+        return match (promote, decision.break_even()) {
+            (NEVER | 0, _) => BY_REGRET.to_owned(),
+            (_, Some("always")) => "Next switch: none, a pod costs nothing.".to_owned(),
+            _ => "Next switch: none, the rate never falls below zero.".to_owned(),
+        };
     }
     if let Some(fewer) = (inputs.count + 1)
         .checked_sub(demote)
@@ -151,8 +188,16 @@ fn demotion(inputs: &Inputs) -> String {
         );
     }
     match blocked(inputs) {
-        Some(by) => format!("The rate asks for a demotion; it waits: {by}."),
-        None => "The rate asks for a demotion.".to_owned(),
+        Some(by) => format!("{} for a demotion; it waits: {by}.", asks(demote)),
+        None => format!("{} for a demotion.", asks(demote)),
+    }
+}
+
+/// Who asks for a change of tier.
+fn asks(threshold: u64) -> &'static str {
+    match by_money(threshold) {
+        true => "Its cost asks",
+        false => "The rate asks",
     }
 }
 
@@ -164,10 +209,7 @@ fn blocked(inputs: &Inputs) -> Option<String> {
         return Some(format!("{} in flight", requests(inputs.in_flight)));
     }
     let since = Duration::try_from_secs_f64(inputs.since_transition_s?.trunc()).ok()?;
-    Some(format!(
-        "the last transition was {} ago",
-        format_duration(since)
-    ))
+    Some(format!("the last transition was {} ago", about(since)))
 }
 
 /// Reasons are the policy's words, or a sentence where the server has more to say.
@@ -179,6 +221,11 @@ fn refusal(alternative: &Alternative, inputs: &Inputs) -> String {
 
 /// A threshold that no count reaches: it is not the rate that decides.
 const NEVER: u64 = u64::MAX;
+/// Whether `threshold` is none that a rate reaches or misses.
+fn by_money(threshold: u64) -> bool {
+    threshold == NEVER || threshold == 0
+}
+
 const BY_REGRET: &str = "Next switch: when the other tier would have saved what a switch costs.";
 
 /// The thresholds in whole requests: `count >= x` and `count < x` say the same of `ceil(x)`.
@@ -190,8 +237,7 @@ fn thresholds(inputs: &Inputs) -> (u64, u64) {
 }
 
 fn window(inputs: &Inputs) -> String {
-    Duration::try_from_secs_f64(inputs.window_s)
-        .map_or_else(|_| "window".to_owned(), format_duration)
+    Duration::try_from_secs_f64(inputs.window_s).map_or_else(|_| "window".to_owned(), about)
 }
 
 fn requests(count: u64) -> String {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use thermocline_policy::Moment;
-use thermocline_simulate::Arrival;
+use thermocline_simulate::{Arrival, Assumptions};
 use thermocline_wire::rfc3339;
 
 use crate::failure::Failure;
@@ -59,27 +59,30 @@ impl Ledger {
     }
 
     /// Every arrival in order; those of one slot, deployment by deployment, come together.
-    pub(super) fn replay(&self, service: Duration, mut each: impl FnMut(Arrival)) {
+    pub(super) fn replay(&self, assumed: &[Assumptions], mut each: impl FnMut(Arrival)) {
         let first = self.items.first().map_or(0, |item| item.slot);
         for slot in self.items.chunk_by(|a, b| a.slot == b.slot) {
             let begin = Duration::from_secs((slot[0].slot - first) * self.slot_s);
             let mut arrivals: Vec<Arrival> = slot
                 .iter()
-                .flat_map(|item| self.spread(item, begin, service))
+                .flat_map(|item| self.spread(item, begin, assumed))
                 .collect();
             arrivals.sort_by_key(|arrival| arrival.at);
             arrivals.into_iter().for_each(&mut each);
         }
     }
 
-    fn spread(&self, item: &Slot, begin: Duration, service: Duration) -> Vec<Arrival> {
+    fn spread(&self, item: &Slot, begin: Duration, assumed: &[Assumptions]) -> Vec<Arrival> {
         let place = self.deployments.binary_search(&item.deployment);
+        let deployment = place.unwrap_or_default();
+        let work = assumed.get(deployment).map(|it| it.model.work);
+        let service = work.unwrap_or_default().service;
         let gap = self.slot_s as f64 / item.arrivals.max(1) as f64;
         (0..item.arrivals)
             .map(|i| Arrival {
                 at: Moment::from_origin(begin + Duration::from_secs_f64(gap * (i as f64 + 0.5))),
                 service,
-                deployment: place.unwrap_or_default(),
+                deployment,
             })
             .collect()
     }

@@ -1,17 +1,19 @@
 //! `simulate`: what policies would have cost for the arrivals of a trace.
 
 mod args;
+mod chart;
+mod known;
 mod ledger;
 mod source;
 mod table;
 
 use std::io::IsTerminal;
-use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use thermocline_simulate::{Arrival, Fleet, RateCurve, Report, svg};
+use thermocline_simulate::{Arrival, Fleet, Report};
 
 pub(crate) use args::Simulate;
+use chart::Plot;
 use source::Source;
 
 use crate::document::Document;
@@ -32,20 +34,19 @@ pub(crate) async fn run(
     args: &Simulate,
     session: impl FnOnce() -> Result<Session, Failure>,
 ) -> Result<(), Failure> {
-    let assumptions = args.assumptions();
-    let source = match args.from_ledger {
-        Some(since) => Source::ledger(&session()?, since).await?,
-        None => Source::open(args)?,
+    let session = args.from_ledger.is_some().then(session).transpose()?;
+    let source = match (args.from_ledger, &session) {
+        (Some(since), Some(session)) => Source::ledger(session, since).await?,
+        _ => Source::open(args)?,
     };
-    let mut fleet = Fleet::new(&args.candidates(), &assumptions, source.deployments().len());
-    let mut curve = RateCurve::over(source.span());
+    let mut plot = Plot::open(args.plot.as_deref(), &source)?;
+    let assumed = source.assume(args, session.as_ref()).await?;
+    let mut fleet = Fleet::of(&args.candidates(), &args.assumptions(), assumed.clone());
     let bar = progress(source.arrivals());
     let mut seen = 0_u64;
-    source.replay(&assumptions, |arrival: Arrival| {
+    source.replay(&assumed, |arrival: Arrival| {
         fleet.arrive(arrival);
-        if arrival.deployment == 0 {
-            curve.add(arrival.at);
-        }
+        plot.add(&arrival);
         seen += 1;
         if seen.is_multiple_of(PROGRESS) {
             bar.set_position(seen);
@@ -53,9 +54,7 @@ pub(crate) async fn run(
     })?;
     bar.finish_and_clear();
     let (report, courses) = fleet.finish(source.deployments());
-    if let Some(file) = &args.plot {
-        write_chart(file, &svg(&source.title(), &curve, &courses))?;
-    }
+    plot.write(&source, courses)?;
     let json = serde_json::to_vec(&report).unwrap_or_default();
     let document = Document::from_json(&json)
         .map_err(|_| Failure::fault("the result cannot be written as JSON"))?;
@@ -74,13 +73,6 @@ fn progress(arrivals: Option<u64>) -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
-}
-
-fn write_chart(file: &Path, svg: &str) -> Result<(), Failure> {
-    std::fs::write(file, svg).map_err(|error| {
-        let reason = error.kind();
-        Failure::fault(format!("{} cannot be written: {reason}", file.display()))
-    })
 }
 
 fn hold_to_objective(args: &Simulate, report: &Report) -> Result<(), Failure> {

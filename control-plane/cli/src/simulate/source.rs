@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use thermocline_simulate::{Arrival, Assumptions, Generator, Trace, TraceError};
 
-use super::Simulate;
 use super::ledger::Ledger;
+use super::{Simulate, known};
 use crate::failure::Failure;
 use crate::output;
 use crate::session::Session;
@@ -20,8 +20,8 @@ impl Source {
         if let Some(generator) = args.generate {
             return Ok(Source::MadeUp(generator, args.seed));
         }
-        let path = args.trace.as_deref();
-        let path = path.ok_or_else(|| Failure::mistake("--trace or --generate is required"))?;
+        let missing = || Failure::mistake("--trace, --generate or --from-ledger is required");
+        let path = args.trace.as_deref().ok_or_else(missing)?;
         let trace = Trace::open(path).map_err(unusable)?;
         let file = path.display().to_string();
         if trace.is_unsorted() {
@@ -61,37 +61,58 @@ impl Source {
         }
     }
 
-    pub(super) fn title(&self) -> String {
-        let first = self.deployments().first();
-        match (self, first) {
-            (Source::File(_, file), Some(first)) => format!("{file}, {first}"),
-            (Source::File(_, file), None) => file.clone(),
-            (Source::Ledger(_), first) => {
-                let first = first.map_or("nothing", String::as_str);
-                format!("the ledger, {first}")
-            }
-            (Source::MadeUp(generator, seed), _) => format!("{generator}, seed {seed}"),
+    /// What stands above the chart of `deployment`, where there are names.
+    pub(super) fn title(&self, deployment: Option<&str>) -> String {
+        let of = match self {
+            Source::File(_, file) => file.clone(),
+            Source::Ledger(_) => "the ledger".to_owned(),
+            Source::MadeUp(generator, seed) => format!("{generator}, seed {seed}"),
+        };
+        match deployment {
+            Some(name) => format!("{of}, {name}"),
+            None => of,
         }
+    }
+
+    /// What is assumed of each deployment.
+    pub(super) async fn assume(
+        &self,
+        args: &Simulate,
+        session: Option<&Session>,
+    ) -> Result<Vec<Assumptions>, Failure> {
+        let assumed = args.assumptions();
+        let (Source::Ledger(ledger), Some(session)) = (self, session) else {
+            return Ok(vec![assumed; self.deployments().len().max(1)]);
+        };
+        let mut each = Vec::new();
+        for name in ledger.deployments() {
+            let known = known::of(session, name, &assumed).await?;
+            each.push(args.over(known));
+        }
+        Ok(each)
     }
 
     pub(super) fn replay(
         &self,
-        assumptions: &Assumptions,
+        assumed: &[Assumptions],
         mut each: impl FnMut(Arrival),
     ) -> Result<(), Failure> {
+        let Some(of_all) = assumed.first() else {
+            return Ok(());
+        };
         match self {
             Source::File(trace, _) => trace
-                .replay(|row| assumptions.service(row), each)
+                .replay(|row| of_all.service(row), each)
                 .map_err(unusable),
             Source::Ledger(ledger) => {
-                ledger.replay(assumptions.model.work.service, each);
+                ledger.replay(assumed, each);
                 Ok(())
             }
             Source::MadeUp(generator, seed) => {
                 for at in generator.arrivals(*seed) {
                     each(Arrival {
                         at,
-                        service: assumptions.model.work.service,
+                        service: of_all.model.work.service,
                         deployment: 0,
                     });
                 }

@@ -1,6 +1,10 @@
-use thermocline_simulate::{AssumptionsReport, PolicyReport, Report};
+use std::time::Duration;
 
-use crate::output::{dollars, or_nothing, table};
+use thermocline_simulate::{
+    AssumptionsReport, DeploymentReport, PolicyReport, Report, TraceReport,
+};
+
+use crate::output::{about, dollars, or_nothing, table};
 
 const HEADER: [&str; 10] = [
     "POLICY",
@@ -18,26 +22,46 @@ const HEADER: [&str; 10] = [
 /// The result for people.
 pub(super) fn tell(report: &Report) -> String {
     let mut out = format!(
-        "{} arrivals in {:.1} h.\n{}\n\n{}\n",
-        report.trace.arrivals,
-        report.trace.span_s / 3600.0,
-        assumptions(&report.assumptions),
+        "{}.\n{}\n{}\n",
+        arrivals(&report.trace),
+        general(report),
         table(&HEADER, report.policies.iter().map(row)),
     );
     out.push_str(&format!(
-        "\nThe optimum costs ${}: the best possible with hindsight, of the slot model, with one pod per deployment.\n",
+        "\nThe optimum costs ${}: the cheapest course with hindsight, with one pod per deployment; no policy above is cheaper.\n",
         dollars(report.optimum.cost_usd)
     ));
     for one in &report.deployments {
         out.push_str(&format!(
-            "\n{} ({} arrivals, optimum ${})\n{}\n",
+            "\n{} ({}, optimum ${})\n",
             one.model,
-            one.trace.arrivals,
+            arrivals(&one.trace),
             dollars(one.optimum.cost_usd),
-            table(&HEADER, one.policies.iter().map(row)),
         ));
+        let own = one.assumptions.as_ref();
+        out.extend(own.map(|own| format!("{}\n", assumptions(own))));
+        out.push_str(&table(&HEADER, one.policies.iter().map(row)));
+        out.push('\n');
     }
     out
+}
+
+fn arrivals(trace: &TraceReport) -> String {
+    let many = if trace.arrivals == 1 { "" } else { "s" };
+    let span = match trace.span_s {
+        3600.0.. => format!("{:.1} h", trace.span_s / 3600.0),
+        seconds => about(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
+    };
+    format!("{} arrival{many} in {span}", trace.arrivals)
+}
+
+/// What is assumed of all; nothing where each deployment has its own.
+fn general(report: &Report) -> String {
+    let own = |one: &DeploymentReport| one.assumptions.is_some();
+    match !report.deployments.is_empty() && report.deployments.iter().all(own) {
+        true => String::new(),
+        false => format!("{}\n", assumptions(&report.assumptions)),
+    }
 }
 
 fn assumptions(a: &AssumptionsReport) -> String {

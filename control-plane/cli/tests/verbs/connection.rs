@@ -46,7 +46,7 @@ async fn a_missing_or_wrong_token_says_what_to_set() {
     let stub = Stub::start([(PS, problem(401, "no token"))]).await;
     let message =
         "error: the server does not accept this token; set --token or THERMOCLINE_TOKEN\n";
-    assert_eq!(stub.run(&["ps"]).await, failed(1, message));
+    assert_eq!(stub.run(&["ps"]).await, failed(3, message));
 }
 
 #[tokio::test]

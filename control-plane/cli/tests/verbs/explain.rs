@@ -179,8 +179,9 @@ fn costs() -> Value {
             { "tier": "serverless", "usd_per_hour": 1.94, "p95_s": 33.02 },
             { "tier": "pod", "usd_per_hour": 1.39, "p95_s": 3.1 }
         ],
-        "regret": { "saved_usd": 0.05, "switch_usd": 0.14 },
-        "objective": { "p95_s": 8.0, "steers": true }
+        "times": { "window_s": 300.0 },
+        "regret": { "saved_usd": 0.05, "switch_usd": 0.14, "to": "pod" },
+        "objective": null
     })
 }
 
@@ -195,9 +196,8 @@ sdxl is served by serverless: a pod would not pay now (rule `below_promote`).
 In the last 5m: 60 requests (0.20 per second).
 At this rate serverless costs $1.94 an hour (95 of 100 answered within 33.0 s), pod costs $1.39 an hour (95 of 100 answered within 3.1 s).
 They cost the same at 0.100 requests a second; it is above that.
-Since the last switch the other tier would have saved $0.0500; switching costs $0.14; so it stays.
-The objective, 95 of 100 within 8 s, asks for a pod: serverless would miss it.
-Next switch: when the other tier would have saved what a switch costs.
+Since the last switch pod would have saved $0.0500 of the $0.14 that a switch there and back costs, so it stays.
+Next switch: to pod, once that would have saved $0.0900 more.
 Decided at 2026-03-02T10:00:00Z.
 ";
     assert_eq!(explained(&decision).await, text);
@@ -239,5 +239,113 @@ async fn a_budget_says_what_is_spent_and_what_it_forbids() {
         "No pod is started: its budget of $15 a day.\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
+/// What mode `regret` says while it stays: no rate moves it.
+fn by_regret(tier: &str, reason: &str) -> Value {
+    let mut decision = decision(tier, reason, 7);
+    decision["inputs"]["promote_count"] = Value::Null;
+    decision["inputs"]["demote_count"] = json!(0);
+    decision["costs"] = costs();
+    let other = if tier == "pod" { "serverless" } else { "pod" };
+    decision["costs"]["regret"]["to"] = json!(other);
+    decision
+}
+
+#[tokio::test]
+async fn regret_is_told_in_dollars_and_in_both_directions() {
+    let mut on_pod = by_regret("pod", "pod_warm");
+    let text = explained(&on_pod).await;
+    for part in [
+        "by pod: going back to serverless would not pay now",
+        "serverless would have saved $0.0500 of the $0.14",
+        "Next switch: to serverless, once that would have saved $0.0900 more.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Enough has gathered, and something holds it.
+    on_pod["costs"]["regret"]["saved_usd"] = json!(0.14);
+    on_pod["inputs"]["demote_count"] = Value::Null;
+    on_pod["inputs"]["in_flight"] = json!(1);
+    let text = explained(&on_pod).await;
+    for part in [
+        "would have saved the $0.14 that a switch there and back costs, so it switches to serverless.",
+        "Its cost asks for a demotion; it waits: 1 request in flight.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // The slot in which it moved is not over yet.
+    let mut promoted = by_regret("pod", "promote");
+    promoted["costs"]["regret"] = json!({ "saved_usd": 0.14, "switch_usd": 0.14, "to": "pod" });
+    let text = explained(&promoted).await;
+    for part in [
+        "It switched to pod, which",
+        "Next switch: back to serverless, once",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    promoted["inputs"]["promote_count"] = json!(0);
+    promoted["costs"] = Value::Null;
+    let text = explained(&promoted).await;
+    assert!(
+        text.contains("a pod would have saved what a switch costs (rule `promote`)"),
+        "{text}"
+    );
+    for text in [explained(&on_pod).await, text] {
+        for nonsense in ["0 or more", "fewer than 0", "below zero", "184467"] {
+            assert!(!text.contains(nonsense), "{nonsense}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_objective_is_told_as_it_is() {
+    let mut decision = by_regret("pod", "pod_warm");
+    decision["inputs"]["promote_count"] = json!(1);
+    decision["costs"]["objective"] = json!({ "p95_s": 8.0, "steers": true });
+    for (serverless, pod, says) in [
+        (33.0, 3.1, "asks for a pod: serverless would miss it."),
+        (
+            7.5,
+            3.1,
+            "serverless would meet it at this rate, but not yet at 0.7 of it",
+        ),
+        (
+            33.0,
+            9.0,
+            "is met by neither tier; a pod serves, which is the faster one.",
+        ),
+    ] {
+        decision["costs"]["tiers"][0]["p95_s"] = json!(serverless);
+        decision["costs"]["tiers"][1]["p95_s"] = json!(pod);
+        let text = explained(&decision).await;
+        assert!(text.contains(says), "{says}: {text}");
+        let next = "Next switch: back to serverless once that would meet the objective";
+        assert!(text.contains(next), "{text}");
+        assert!(
+            !text.contains("would have saved"),
+            "money does not move it: {text}"
+        );
+    }
+    decision["costs"]["objective"]["steers"] = json!(false);
+    decision["costs"]["tiers"][0]["p95_s"] = json!(4.0);
+    let text = explained(&decision).await;
+    assert!(text.contains("is met by serverless too."), "{text}");
+}
+
+#[tokio::test]
+async fn a_widened_window_and_silence_are_explained() {
+    let mut decision = decision("serverless", "below_promote", 0);
+    decision["inputs"]["window_s"] = json!(744.801_61);
+    decision["costs"] = costs();
+    decision["costs"]["regret"] = Value::Null;
+    let text = explained(&decision).await;
+    for part in [
+        "In the last 12m25s: 0 requests",
+        "The window is widened from 5m, so that it holds enough requests",
+        "Without requests serverless costs",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::stub::{Ran, Stub, json_reply, run};
+use crate::stub::{Ran, Stub, json_reply, problem, run};
 
 /// Nobody is asked.
 const NOBODY: &str = "http://127.0.0.1:9";
@@ -97,7 +97,9 @@ async fn a_missed_objective_is_exit_3() {
 #[tokio::test]
 async fn a_bad_trace_is_exit_2_with_file_and_line() {
     for (rows, line, part) in [
-        ("t_s\n1\n-2\n", ":3", "0 or more"),
+        ("t_s,exec_s\n1,1\n2,-2\n", ":3", "0 or more"),
+        ("t_s,model,t_s\n1,a,2\n", ":1", "names the column t_s twice"),
+        ("t_s,model\n1,a\n2,\n", ":3", "model is missing"),
         ("t_s\n1\nNaN\n", ":3", "t_s must be"),
         ("t_s\n\"\"\n", ":2", "t_s is missing"),
         ("t_s,exec_s\n1,2\n1\n", ":3", "1 fields; the header has 2"),
@@ -123,20 +125,42 @@ async fn a_bad_trace_is_exit_2_with_file_and_line() {
 
 #[tokio::test]
 async fn flags_that_make_no_sense_are_exit_2() {
-    for args in [
-        ["--policy", "greedy"],
-        ["--usd-per-hour", "NaN"],
-        ["--usd-per-second", "-1"],
-        ["--billed-cold-share", "1.5"],
-        ["--slot", "0s"],
-        ["--window", "0s"],
-        ["--concurrency", "0"],
-        ["--objective", "8s"],
+    for (flag, value, allowed) in [
+        ("--policy", "greedy", "allowed: thresholds"),
+        ("--usd-per-hour", "NaN", "0 to 1000000"),
+        ("--usd-per-hour", "1e300", "0 to 1000000"),
+        ("--usd-per-second", "-1", "0 to 1000000"),
+        ("--billed-cold-share", "1.5", "from 0 to 1"),
+        ("--slot", "0s", "from 1s to 1h"),
+        ("--window", "0s", "from 1s to 24h"),
+        ("--boot", "-5s", "must not be negative"),
+        ("--concurrency", "0", "1..=65536"),
+        ("--objective", "8s", "p95=8s"),
+        (
+            "--generate",
+            "poisson:rps=-1",
+            "rps must be a number above 0",
+        ),
+        ("--generate", "poisson:rps=1e9", "at most 100000000"),
+        ("--generate", "poisson:hours=1e9", "not be above 8784"),
+        ("--plot", "/nowhere/at/all.svg", "a folder that exists"),
     ] {
-        let all = ["--generate", "poisson", args[0], args[1]];
-        assert_eq!(simulated(&all).await.code, 2, "{args:?}");
+        let traffic = ["--generate", "poisson"];
+        let traffic = if flag == "--generate" {
+            &[][..]
+        } else {
+            &traffic
+        };
+        let ran = simulated(&[traffic, &[flag, value]].concat()).await;
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{flag}: {ran:?}");
+        let named = ran.err.contains(flag) && ran.err.contains(allowed);
+        assert!(named, "{flag} {value}: {}", ran.err);
     }
-    assert_eq!(simulated(&[]).await.code, 2);
+    let nothing = simulated(&[]).await;
+    assert_eq!(nothing.code, 2);
+    for source in ["--trace", "--from-ledger", "--generate"] {
+        assert!(nothing.err.contains(source), "{}", nothing.err);
+    }
 }
 
 #[tokio::test]
@@ -197,14 +221,13 @@ async fn a_chart_shows_rate_thresholds_and_tiers() {
     ] {
         assert!(svg.contains(part), "{part}");
     }
-    let ran = simulated(&[
-        "--generate",
-        "poisson:hours=1",
-        "--plot",
-        "/nowhere/at/all.svg",
-    ])
-    .await;
-    assert_eq!(ran.code, 1);
+    let models = trace("t_s,model\n-3,a\n0,b\n5,a\n");
+    let ran = simulated(&["--trace", path(&models), "--plot", plot]).await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let svg = std::fs::read_to_string(&file).unwrap();
+    for model in [", a</text>", ", b</text>"] {
+        assert!(svg.contains(model), "each has a chart: {model}");
+    }
 }
 
 #[tokio::test]
@@ -213,7 +236,12 @@ async fn the_last_day_can_be_replayed_from_the_ledger() {
         { "deployment": "b", "slot": 180_000_001, "arrivals": 4 },
         { "deployment": "a", "slot": 180_000_000, "arrivals": 2 },
     ]});
-    let stub = Stub::start([("GET /api/v1/costs/arrivals", json_reply(200, &reply))]).await;
+    let stub = Stub::start([
+        ("GET /api/v1/costs/arrivals", json_reply(200, &reply)),
+        ("GET /api/v1/deployments/a/decision", problem(404, "none")),
+        ("GET /api/v1/deployments/b/decision", problem(404, "none")),
+    ])
+    .await;
     let ran = stub
         .run(&["simulate", "--from-ledger", "24h", "-o", "json"])
         .await;
@@ -221,6 +249,56 @@ async fn the_last_day_can_be_replayed_from_the_ledger() {
     let json: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["trace"]["arrivals"], 6);
     assert_eq!(json["deployments"][1]["trace"]["arrivals"], 4);
+    // Nothing is known of either any more.
+    assert!(ran.err.contains("a is no longer there"), "{}", ran.err);
     let too_long = stub.run(&["simulate", "--from-ledger", "30d"]).await;
     assert_eq!(too_long.code, 2);
+}
+
+#[tokio::test]
+async fn each_deployment_of_the_ledger_has_its_own_prices_times_and_span() {
+    let reply = json!({ "slot_s": 10, "next": null, "items": [
+        { "deployment": "a", "slot": 180_000_000, "arrivals": 1 },
+        { "deployment": "b", "slot": 180_000_360, "arrivals": 1 },
+        { "deployment": "b", "slot": 180_000_361, "arrivals": 1 },
+    ]});
+    let decision = json!({ "costs": {
+        "prices": { "serverless_usd_per_s": 0.001, "pod_usd_per_hour": 3.6, "value_of_wait_usd_per_s": 0.0 },
+        "times": {
+            "service_s": 1.0, "cold_start_s": 2.0, "billed_cold_share": 1.0, "boot_s": 5.0,
+            "serverless_idle_s": 1.0, "concurrency": 4, "pod_idle_s": 60.0, "window_s": 120.0
+        }
+    }});
+    let stub = Stub::start([
+        ("GET /api/v1/costs/arrivals", json_reply(200, &reply)),
+        ("GET /api/v1/deployments/a/decision", problem(404, "none")),
+        (
+            "GET /api/v1/deployments/b/decision",
+            json_reply(200, &decision),
+        ),
+    ])
+    .await;
+    let args = ["simulate", "--from-ledger", "24h", "-o", "json"];
+    let ran = stub.run(&[&args[..], &["--boot", "7s"]].concat()).await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    let b = &json["deployments"][1];
+    let assumed = &b["assumptions"];
+    for (field, value) in [
+        ("usd_per_hour", 3.6),
+        ("cold_start_s", 2.0),
+        ("window_s", 120.0),
+    ] {
+        assert_eq!(assumed[field], value, "{assumed}");
+    }
+    assert_eq!(assumed["boot_s"], 7.0, "a flag wins");
+    assert_eq!(b["trace"]["span_s"], 10.0);
+    // A cold start of 2 s, 1 s of work and 1 s idle, twice.
+    assert_eq!(b["policies"][0]["cost_usd"], 0.008, "{b}");
+    // Its pod is kept for 10 s and the work of the last request, not since a's.
+    assert_eq!(b["policies"][1]["pod_hours"], 0.003056, "{b}");
+    assert!(
+        json["deployments"][0].get("assumptions").is_none(),
+        "the general ones: {json}"
+    );
 }

@@ -2,10 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Calendar, CostModel, Hindsight, InstanceState, Moment, NanoUsd, Rate, SLOT, SlotCost, Spec,
-    Tier, UsdPerSecond, Work,
+    Calendar, CostModel, InstanceState, Moment, Rate, SLOT, Spec, Tier, UsdPerSecond, Work,
 };
-use thermocline_table::{Deployment, Outcome, Tally};
+use thermocline_table::{Deployment, Tally};
 
 use super::{Kept, Paid, steering};
 use crate::control::ControlPlane;
@@ -13,8 +12,6 @@ use crate::costs::service;
 use crate::deployment::Controlled;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
-/// Requests of one look that are metered one by one.
-const MOST_METERED: u64 = 4096;
 
 /// What one look at a deployment sees of it.
 struct Look<'d> {
@@ -66,6 +63,8 @@ impl ControlPlane {
             let wait = config.settings.value_of_wait;
             kept.learn(self.model_of(deployment, &config.spec, wait));
             look.model = *kept.steering.model();
+            // A price that has come is that of the slot's work too.
+            kept.pay_workers(&look);
             kept.hold_to_objective(&look, &config.spec);
         }
         while kept.slot + SLOT <= now {
@@ -145,12 +144,9 @@ impl Kept {
         }
     }
 
-    /// Whether nothing came or went since the last look, or is in hand.
-    fn is_quiet(&mut self, live: &Deployment) -> bool {
-        let busy = live.arrivals() != self.arrivals || live.in_flight() > 0;
-        // What was in hand at the last look has ended since, and is to be counted.
-        let was_busy = std::mem::replace(&mut self.busy, busy);
-        !busy && !was_busy
+    /// Whether nothing came since the last look.
+    fn is_quiet(&self, live: &Deployment) -> bool {
+        live.arrivals() == self.arrivals && taken(live) == self.taken
     }
 
     fn learn(&mut self, model: CostModel) {
@@ -168,43 +164,51 @@ impl Kept {
         self.steering.hold_to(objective, service, rate);
     }
 
-    /// Requests that came, and those that serverless served, since the last look.
+    /// Requests that came, and those that backends took in hand, since the last look.
+    ///
+    /// What is compared is fed with the same counts at the same times as what is
+    /// paid for, so that one tier's own costs come out the same on both sides.
     fn count(&mut self, look: &Look<'_>) {
         let span = look.now.since(self.counted);
         let total = look.live.arrivals();
-        let arrivals = total.checked_sub(self.arrivals).unwrap_or(total);
+        self.arrivals_in_slot += total.checked_sub(self.arrivals).unwrap_or(total);
         self.arrivals = total;
-        self.arrivals_in_slot += arrivals;
-        self.shadow.count(self.counted, span, arrivals, &look.model);
-        let served = served_by_serverless(&look.live.tally);
-        let more = served.saturating_sub(self.served_by_serverless);
-        self.served_by_serverless = served;
-        self.meter(look, span, more);
+        let by_serverless = look.live.traffic[Tier::Serverless].taken();
+        let metered = by_serverless.saturating_sub(self.taken_by_serverless);
+        self.taken_by_serverless = by_serverless;
+        let all = taken(look.live);
+        let requests = all.saturating_sub(self.taken);
+        self.taken = all;
+        let (begun, model) = (self.counted, &look.model);
+        self.shadow.count(begun, span, requests, model);
+        self.comparison.shadow.count(begun, span, requests, model);
+        let taken = self
+            .serverless
+            .take_evenly(begun, span, metered, &model.work);
+        self.unpriced += taken;
+        self.pay_workers(look);
     }
 
-    /// Worker time is not told by providers as it runs: it is metered.
-    fn meter(&mut self, look: &Look<'_>, span: Duration, requests: u64) {
-        let (work, Some(provider)) = (&look.model.work, &look.serverless_provider) else {
+    /// Worker time is not told by providers as it runs: it is metered, and paid
+    /// for once it has a price.
+    fn pay_workers(&mut self, look: &Look<'_>) {
+        let (Some(provider), Some(_)) = (&look.serverless_provider, look.model.prices.serverless)
+        else {
             return;
         };
-        let mut billed = Duration::ZERO;
-        let metered = requests.min(MOST_METERED);
-        for i in 0..metered {
-            let at = self.counted + span.mul_f64((i as f64 + 0.5) / metered as f64);
-            billed += self.serverless.take(at, work.service, work).billed;
-        }
-        if billed > Duration::ZERO {
-            let price = look.model.prices.serverless.unwrap_or_default();
+        let taken = std::mem::take(&mut self.unpriced);
+        if taken.billed > Duration::ZERO {
             let payee = (Tier::Serverless, provider.clone());
-            self.pay(look, payee, price.over(billed), billed);
+            self.pay(look, payee, look.model.billed(&taken), taken.billed);
         }
     }
 
     fn pay(&mut self, look: &Look<'_>, payee: super::Payee, usd: f64, span: Duration) {
         let paid = Paid {
             micros: i64::try_from(span.as_micros()).unwrap_or(i64::MAX),
-            cost: NanoUsd::from_usd(usd),
+            usd,
         };
+        self.comparison.paid += usd;
         let hour = look.wall.div_euclid(HOUR_MICROS);
         let unposted = self.unposted.paid.entry((hour, payee.clone()));
         unposted.or_default().add(paid);
@@ -218,30 +222,18 @@ impl Kept {
         let ended = look.now.since(self.slot + SLOT).as_micros() as i64;
         let begun = look.wall - ended - SLOT.as_micros() as i64;
         self.slot = self.slot + SLOT;
-        let cost = self.shadow.end_slot(&look.model);
+        let cost = self.shadow.end_slot(SLOT, &look.model);
         self.steering.end_slot(cost, look.live.current());
         let arrivals = std::mem::take(&mut self.arrivals_in_slot) as i64;
         if arrivals > 0 {
             let slot = begun.div_euclid(SLOT.as_micros() as i64);
             *self.unposted.arrivals.entry(slot).or_default() += arrivals;
         }
-        let prices = &look.model.prices;
-        if prices.serverless.is_some() && prices.pod.is_some() {
-            self.what_if(look, cost, begun.div_euclid(HOUR_MICROS), arrivals);
+        let compared = self.comparison.end_slot(self.slot, arrivals, &look.model);
+        if let Some(added) = compared {
+            let hour = begun.div_euclid(HOUR_MICROS);
+            added.add_to(&mut self.unposted.what_if, hour);
         }
-    }
-
-    fn what_if(&mut self, look: &Look<'_>, cost: SlotCost, hour: i64, arrivals: i64) {
-        let begin = || Hindsight::new(&look.model, SLOT);
-        let hindsight = self.hindsight.get_or_insert_with(begin);
-        hindsight.advance(cost, &look.model);
-        let least = hindsight.least();
-        let sum = self.unposted.what_if.entry(hour).or_default();
-        sum.arrivals += arrivals;
-        sum.serverless.0 += NanoUsd::from_usd(cost.serverless).0;
-        sum.pod.0 += NanoUsd::from_usd(cost.pod).0;
-        sum.optimum.0 += NanoUsd::from_usd((least - self.least).max(0.0)).0;
-        self.least = least;
     }
 
     fn put_in_force(&self, live: &Deployment) {
@@ -252,17 +244,7 @@ impl Kept {
     }
 }
 
-/// Requests that a serverless worker had in hand, ended ones.
-fn served_by_serverless(tally: &Tally) -> u64 {
-    let reached = [
-        Outcome::Ok,
-        Outcome::BackendError,
-        Outcome::BackendBroke,
-        Outcome::UpstreamAborted,
-    ];
-    let requests = tally.requests();
-    requests
-        .filter(|(tier, _, outcome, _)| *tier == Tier::Serverless && reached.contains(outcome))
-        .map(|(.., n)| n)
-        .sum()
+/// Requests that backends of any tier took in hand so far.
+fn taken(live: &Deployment) -> u64 {
+    live.traffic.iter().map(|(_, tier)| tier.taken()).sum()
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{Calendar, SLOT, Tier};
+use thermocline_policy::{Calendar, NanoUsd, SLOT, Tier};
 use thermocline_store::{
     LedgerEntry, Measure, MeasureRow, Postings, SlotArrivals, StoreError, WhatIfEntry,
 };
@@ -26,10 +26,12 @@ impl ControlPlane {
             if let Some(deployment) = self.deployment(&entry.deployment) {
                 let paid = Paid {
                     micros: entry.micros,
-                    cost: entry.cost,
+                    usd: entry.cost.as_usd(),
                 };
                 let payee = (entry.tier, entry.provider);
-                deployment.books.kept().paid.insert(payee, paid);
+                let mut kept = deployment.books.kept();
+                kept.paid.insert(payee, paid);
+                kept.comparison.resume();
             }
         }
         self.open_budgets().await?;
@@ -120,7 +122,7 @@ impl Books {
                 tier,
                 provider,
                 micros: paid.micros,
-                cost: paid.cost,
+                cost: NanoUsd::from_usd(paid.usd),
             }));
         let what_if = unposted.what_if.into_iter();
         postings
@@ -129,9 +131,10 @@ impl Books {
                 hour,
                 deployment: name.to_owned(),
                 arrivals: sum.arrivals,
-                serverless: sum.serverless,
-                pod: sum.pod,
-                optimum: sum.optimum,
+                paid: NanoUsd::from_usd(sum.paid),
+                serverless: NanoUsd::from_usd(sum.serverless),
+                pod: NanoUsd::from_usd(sum.pod),
+                optimum: NanoUsd::from_usd(sum.optimum),
             }));
         let arrivals = unposted.arrivals.into_iter();
         postings

@@ -144,6 +144,10 @@ impl ControlPlane {
             .advance(deployment, instance, InstanceEvent::BecameReady, changes)
             .await
         {
+            if !instance.adopted {
+                let took = self.clock.now().since(instance.since);
+                deployment.live.tally.starts[instance.tier].record(took);
+            }
             deployment.started(instance.tier);
             self.publish(deployment);
             self.nudge(deployment);

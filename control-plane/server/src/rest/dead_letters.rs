@@ -20,7 +20,9 @@ use crate::dead_letters::{Refused, group_json, letter_json, whole_json};
 pub(super) struct Wanted {
     #[serde(default, deserialize_with = "class")]
     class: Option<Class>,
+    #[serde(default, deserialize_with = "params::name")]
     deployment: Option<String>,
+    #[serde(default, deserialize_with = "sixteen_digits")]
     fingerprint: Option<String>,
     #[serde(default, deserialize_with = "state")]
     state: Option<DeadLetterState>,
@@ -131,6 +133,14 @@ fn state<'de, D: Deserializer<'de>>(query: D) -> Result<Option<DeadLetterState>,
     let found = all.into_iter().find(|one| one.as_str() == word);
     let error = || D::Error::custom("must be open, replaying, replayed or discarded");
     found.map(Some).ok_or_else(error)
+}
+
+fn sixteen_digits<'de, D: Deserializer<'de>>(query: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(query)?;
+    match text.len() == 16 && text.chars().all(|c| c.is_ascii_hexdigit()) {
+        true => Ok(Some(text)),
+        false => Err(D::Error::custom("must be sixteen hexadecimal digits")),
+    }
 }
 
 fn group<'de, D: Deserializer<'de>>(query: D) -> Result<bool, D::Error> {

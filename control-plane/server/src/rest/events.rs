@@ -12,7 +12,7 @@ use thermocline_wire::rfc3339;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::params::Asked;
+use super::params::{self, Asked};
 use super::{Control, Problem};
 use crate::gauges;
 
@@ -23,7 +23,7 @@ const PAGE: u32 = 1_000;
 /// `?gauges`.
 #[derive(Deserialize)]
 pub(super) struct Wanted {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "params::flag")]
     gauges: bool,
 }
 

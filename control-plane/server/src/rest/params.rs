@@ -1,9 +1,12 @@
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{FromRequestParts, Path, Query};
+use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
-use thermocline_policy::Tier;
+use thermocline_policy::{Tier, is_dns_label};
+use thermocline_wire::micros;
 
 use super::Problem;
 
@@ -48,6 +51,36 @@ impl From<QueryRejection> for Problem {
     }
 }
 
+/// A mistake in the parameter `name`.
+pub(super) fn wrong(name: &str, what: &str) -> Problem {
+    Problem::new(400, "bad_query", format!("{name}: {what}"))
+}
+
+/// Refuses parameters that the route does not read, or that are given twice: they
+/// ask for something else than what is answered.
+pub(super) async fn known(
+    State(allowed): State<&'static [&'static str]>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let Query(asked) = Query::<Vec<(String, String)>>::try_from_uri(request.uri())?;
+    let names = || asked.iter().map(|(name, _)| name.as_str());
+    if let Some(name) = names().find(|name| !allowed.contains(name)) {
+        return Err(match allowed {
+            [] => wrong(name, "no parameter is allowed here"),
+            _ => {
+                let allowed = allowed.join(", ");
+                wrong(name, &format!("is no parameter here; allowed: {allowed}"))
+            }
+        });
+    }
+    let twice = |name: &&str| names().filter(|other| other == name).count() > 1;
+    match names().find(twice) {
+        Some(name) => Err(wrong(name, "must be given once")),
+        None => Ok(next.run(request).await),
+    }
+}
+
 /// How many items a page holds: 1 to `MOST`.
 pub(super) fn limit<'de, D: Deserializer<'de>, const MOST: u32>(
     query: D,
@@ -84,4 +117,28 @@ pub(super) fn tier<'de, D: Deserializer<'de>>(query: D) -> Result<Option<Tier>, 
     let found = Tier::ALL.into_iter().find(|tier| tier.as_str() == text);
     let error = || D::Error::custom("must be dedicated, local, serverless or pod");
     found.map(Some).ok_or_else(error)
+}
+
+/// A time, as microseconds since 1970.
+pub(super) fn time<'de, D: Deserializer<'de>>(query: D) -> Result<Option<i64>, D::Error> {
+    let error = || D::Error::custom("must be a time as 2026-12-01T00:00:00Z");
+    micros(&String::deserialize(query)?)
+        .map(Some)
+        .ok_or_else(error)
+}
+
+/// Yes or no; no when absent.
+pub(super) fn flag<'de, D: Deserializer<'de>>(query: D) -> Result<bool, D::Error> {
+    let text = String::deserialize(query)?;
+    text.parse()
+        .map_err(|_| D::Error::custom("must be true or false"))
+}
+
+/// A deployment's name.
+pub(super) fn name<'de, D: Deserializer<'de>>(query: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(query)?;
+    match is_dns_label(&name) {
+        true => Ok(Some(name)),
+        false => Err(D::Error::custom("must be the name of a deployment")),
+    }
 }

@@ -8,11 +8,10 @@ use futures_util::stream::{self, Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use thermocline_table::Outcome;
-use thermocline_wire::micros;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::deployments::find;
-use super::params::{Asked, Named};
+use super::params::{self, Asked, Named};
 use super::{Control, Problem};
 
 /// What a chart shows that asks for no time.
@@ -21,8 +20,10 @@ const USUAL: i64 = 20 * 60 * 1_000_000;
 /// `?from&to`.
 #[derive(Deserialize)]
 pub(super) struct Span {
-    from: Option<String>,
-    to: Option<String>,
+    #[serde(default, deserialize_with = "params::time")]
+    from: Option<i64>,
+    #[serde(default, deserialize_with = "params::time")]
+    to: Option<i64>,
 }
 
 pub(super) async fn series(
@@ -32,21 +33,18 @@ pub(super) async fn series(
 ) -> Result<Json<Value>, Problem> {
     let deployment = find(&control, &name)?;
     let now = control.clock.wall_micros();
-    let time = |field: &str, text: Option<String>, usual: i64| match text {
-        None => Ok(usual),
-        Some(text) => micros(&text).ok_or_else(|| {
-            let detail = format!("{field}: must be a time as 2026-12-01T00:00:00Z");
-            Problem::new(400, "bad_query", detail)
-        }),
-    };
-    let to = time("to", span.to, now)?;
-    let from = time("from", span.from, to.saturating_sub(USUAL))?;
+    let to = span.to.unwrap_or(now);
+    let from = span.from.unwrap_or(to.saturating_sub(USUAL));
+    if from > to {
+        return Err(params::wrong("from", "must not be after to"));
+    }
     Ok(Json(control.series_json(&deployment, from, to)))
 }
 
 /// `?deployment`.
 #[derive(Deserialize)]
 pub(super) struct Whose {
+    #[serde(default, deserialize_with = "params::name")]
     deployment: Option<String>,
 }
 
@@ -61,8 +59,9 @@ pub(super) async fn cold_starts(
 /// `?deployment&failed`.
 #[derive(Deserialize)]
 pub(super) struct Filter {
+    #[serde(default, deserialize_with = "params::name")]
     deployment: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "params::flag")]
     failed: bool,
 }
 

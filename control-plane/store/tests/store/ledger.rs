@@ -62,6 +62,7 @@ async fn what_would_have_been_adds_up_too() {
         hour: 3,
         deployment: "a".to_owned(),
         arrivals: 2,
+        paid: NanoUsd(40),
         serverless: NanoUsd(30),
         pod: NanoUsd(20),
         optimum: NanoUsd(10),
@@ -74,6 +75,7 @@ async fn what_would_have_been_adds_up_too() {
     let rows = store.what_if(0, 10).await.unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].arrivals, rows[0].optimum), (4, NanoUsd(20)));
+    assert_eq!(rows[0].paid, NanoUsd(80));
     assert!(store.what_if(4, 10).await.unwrap().is_empty());
 }
 

@@ -54,32 +54,28 @@ impl Default for Work {
     }
 }
 
-/// Requests that the prior of the service time counts for.
-const SERVICE_WEIGHT: f64 = 10.0;
-/// Starts that the prior of a start counts for.
-const START_WEIGHT: f64 = 1.0;
 /// A time that moved by a smaller share than this is no news.
 const NEWS: f64 = 0.05;
 
 impl Work {
-    /// With the mean service time of `count` requests; the prior counts for ten.
+    /// With the mean service time of `count` requests; the prior where there is none.
     #[must_use]
     pub fn with_service(self, mean: Duration, count: u64) -> Work {
-        let service = blended(self.service, SERVICE_WEIGHT, mean, count);
+        let service = if count > 0 { mean } else { self.service };
         Work { service, ..self }
     }
 
-    /// With the mean of `count` cold starts; the prior counts for one.
+    /// With the mean of `count` cold starts; the prior where there is none.
     #[must_use]
     pub fn with_cold_start(self, mean: Duration, count: u64) -> Work {
-        let cold_start = blended(self.cold_start, START_WEIGHT, mean, count);
+        let cold_start = if count > 0 { mean } else { self.cold_start };
         Work { cold_start, ..self }
     }
 
-    /// With the mean of `count` boots; the prior counts for one.
+    /// With the mean of `count` boots; the prior where there is none.
     #[must_use]
     pub fn with_boot(self, mean: Duration, count: u64) -> Work {
-        let boot = blended(self.boot, START_WEIGHT, mean, count);
+        let boot = if count > 0 { mean } else { self.boot };
         Work { boot, ..self }
     }
 
@@ -96,11 +92,6 @@ impl Work {
             || self.concurrency != other.concurrency
             || self.billed_cold_share != other.billed_cold_share
     }
-}
-
-fn blended(prior: Duration, weight: f64, mean: Duration, count: u64) -> Duration {
-    let sum = prior.as_secs_f64() * weight + mean.as_secs_f64() * count as f64;
-    Duration::from_secs_f64(sum / (weight + count as f64))
 }
 
 /// Prices and times of one deployment: what the formulas need.
@@ -184,7 +175,7 @@ impl CostModel {
     }
 
     /// A boot, dollars; 0 without a price.
-    fn boot_usd(&self) -> f64 {
+    pub(crate) fn boot_usd(&self) -> f64 {
         self.prices.pod.unwrap_or_default().over(self.work.boot)
     }
 
@@ -194,10 +185,17 @@ impl CostModel {
         (billed + self.prices.wait.as_usd()) * self.work.cold_start.as_secs_f64()
     }
 
-    /// What `taken` is worth, dollars: worker time and the user's wait.
+    /// What is billed for `taken`, dollars: worker time.
+    pub fn billed(&self, taken: &Taken) -> f64 {
+        self.prices
+            .serverless
+            .unwrap_or_default()
+            .over(taken.billed)
+    }
+
+    /// What `taken` is worth, dollars: worker time and the users' waiting.
     pub fn paid(&self, taken: &Taken) -> f64 {
-        let price = self.prices.serverless.unwrap_or_default();
-        price.over(taken.billed) + self.prices.wait.over(taken.wait)
+        self.billed(taken) + self.prices.wait.over(taken.wait)
     }
 
     /// How long a pod without work is worth keeping: until that has cost as much

@@ -88,7 +88,8 @@ fn regret_moves_once_the_other_tier_would_have_saved_a_switch() {
     let mut steering = steering(PolicyMode::Regret, &model);
     let slot = SlotCost {
         serverless: 0.02,
-        pod: 0.01,
+        spill: 0.0,
+        machine: 0.01,
     };
     let needed = (model.switch_usd() / 0.01).ceil() as u32;
     for i in 1..=needed {
@@ -107,8 +108,8 @@ fn regret_moves_once_the_other_tier_would_have_saved_a_switch() {
     // Silence: the pod costs what it costs, serverless nothing.
     let machine = 1.39 / 360.0;
     let quiet = SlotCost {
-        serverless: 0.0,
-        pod: machine,
+        machine,
+        ..SlotCost::default()
     };
     for _ in 0..(model.switch_usd() / machine).ceil() as u32 {
         assert_eq!(rates(&steering), STAY);

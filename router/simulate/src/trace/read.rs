@@ -88,7 +88,7 @@ impl Rows {
 
     fn row(&mut self) -> Result<Row, String> {
         let columns = self.columns;
-        let t_s = number("t_s", self.field(columns.t_s))?.ok_or("t_s is missing")?;
+        let t_s = moment(self.field(columns.t_s))?;
         let exec_s = self.amount("exec_s", columns.exec_s, LONGEST_SERVICE)?;
         let in_tokens = self.amount("in_tokens", columns.in_tokens, MOST_TOKENS)?;
         let out_tokens = self.amount("out_tokens", columns.out_tokens, MOST_TOKENS)?;
@@ -97,7 +97,7 @@ impl Rows {
             exec_s,
             in_tokens,
             out_tokens,
-            deployment: self.deployment(),
+            deployment: self.deployment()?,
         })
     }
 
@@ -115,40 +115,58 @@ impl Rows {
         }
     }
 
-    fn deployment(&mut self) -> usize {
+    fn deployment(&mut self) -> Result<usize, String> {
         let Some(column) = self.columns.model else {
-            return 0;
+            return Ok(0);
         };
         let name = self.record.get(column).unwrap_or_default();
         if let Some(known) = self.by_name.get(name) {
-            return *known;
+            return Ok(*known);
+        }
+        if name.is_empty() {
+            return Err(
+                "model is missing: each row must name one, or the file have no such column"
+                    .to_owned(),
+            );
         }
         let index = self.deployments.len();
         self.deployments.push(name.to_owned());
         self.by_name.insert(name.to_owned(), index);
-        index
+        Ok(index)
     }
 }
 
 fn columns(header: &StringRecord) -> Result<Columns, String> {
+    let cells = header
+        .iter()
+        .map(|cell| cell.trim_start_matches('\u{feff}'));
     let place = |name: &str| {
-        let cells = header
-            .iter()
-            .map(|cell| cell.trim_start_matches('\u{feff}'));
-        cells
-            .enumerate()
-            .find(|(_, cell)| *cell == name)
-            .map(|(place, _)| place)
+        let places = cells.clone().enumerate().filter(|(_, cell)| *cell == name);
+        match places.map(|(place, _)| place).collect::<Vec<_>>()[..] {
+            [] => Ok(None),
+            [place] => Ok(Some(place)),
+            _ => Err(format!("names the column {name} twice")),
+        }
     };
     Ok(Columns {
-        t_s: place("t_s").ok_or(
+        t_s: place("t_s")?.ok_or(
             "has no column t_s; the first line must name the columns: t_s, and optionally exec_s, model, in_tokens, out_tokens",
         )?,
-        exec_s: place("exec_s"),
-        in_tokens: place("in_tokens"),
-        out_tokens: place("out_tokens"),
-        model: place("model"),
+        exec_s: place("exec_s")?,
+        in_tokens: place("in_tokens")?,
+        out_tokens: place("out_tokens")?,
+        model: place("model")?,
     })
+}
+
+/// Seconds from anywhere, before and after it.
+fn moment(text: &str) -> Result<f64, String> {
+    if text.is_empty() {
+        return Err("t_s is missing".to_owned());
+    }
+    let t_s: Option<f64> = text.parse().ok();
+    let finite = t_s.filter(|t_s| t_s.is_finite());
+    finite.ok_or_else(|| format!("t_s must be a finite number, is {text:?}"))
 }
 
 /// A finite number of 0 or more; `None` for an empty field.

@@ -14,11 +14,15 @@ fn client() -> Client {
 }
 
 async fn call(scene: &Scene, route: &Route, token: Option<&str>) -> (u16, Value) {
+    ask(scene, route, token, "").await
+}
+
+async fn ask(scene: &Scene, route: &Route, token: Option<&str>, query: &str) -> (u16, Value) {
     let path = route
         .path
         .replace("{name}", "nothing")
         .replace("{id}", "nothing");
-    let url = format!("http://{}{path}", scene.system.admin.address);
+    let url = format!("http://{}{path}{query}", scene.system.admin.address);
     let mut request = client().request(route.method.clone(), url);
     if let Some(token) = token {
         request = request.header("authorization", token);
@@ -97,6 +101,62 @@ async fn the_description_has_every_route_and_no_other() {
     let served = routes().into_iter();
     let served = served.map(|r| (r.method.to_string(), r.path.to_owned()));
     assert_eq!(described, served.collect());
+}
+
+/// The parameters of a route's query, as the description has them.
+fn described_query<'d>(description: &'d Value, route: &Route) -> BTreeSet<&'d str> {
+    let item = &description["paths"][route.path];
+    let method = &item[route.method.as_str().to_lowercase()];
+    let lists = [&item["parameters"], &method["parameters"]];
+    let listed = lists
+        .into_iter()
+        .filter_map(Value::as_array)
+        .flatten()
+        .map(|parameter| match parameter["$ref"].as_str() {
+            Some(reference) => description
+                .pointer(reference.trim_start_matches('#'))
+                .unwrap(),
+            None => parameter,
+        });
+    let query = listed.filter(|parameter| parameter["in"] == "query");
+    query.map(|it| it["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_query_that_nobody_reads_or_understands_is_named_with_what_is_allowed() {
+    let scene = Scene::new(ok()).await;
+    let text = include_str!("../../../../docs/openapi.json");
+    let description: Value = serde_json::from_str(text).unwrap();
+    let api = routes()
+        .into_iter()
+        .filter(|it| it.path.starts_with("/api/"));
+    for route in api {
+        let asked = format!("{} {}", route.method, route.path);
+        let described = described_query(&description, &route);
+        assert_eq!(described, route.query.iter().copied().collect(), "{asked}");
+        let refused = async |query: &str| {
+            let (status, body) = ask(&scene, &route, Some(&bearer()), query).await;
+            let detail = body["detail"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(
+                (status, &body["code"]),
+                (400, &json!("bad_query")),
+                "{asked}{query}: {body}"
+            );
+            detail
+        };
+        let detail = refused("?since=abc").await;
+        assert!(detail.starts_with("since: "), "{asked}: {detail}");
+        for name in route.query {
+            assert!(detail.contains(name), "{asked}: {detail}");
+            let twice = refused(&format!("?{name}=1&{name}=1")).await;
+            assert_eq!(twice, format!("{name}: must be given once"), "{asked}");
+            let detail = refused(&format!("?{name}=!")).await;
+            assert!(
+                detail.starts_with(&format!("{name}: must be")),
+                "{asked}: {detail}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -76,6 +76,10 @@ async fn tiers_change_both_ways_and_nothing_is_left_when_it_is_ended() {
     demo.out.wait_for("summary: ").await;
     let header = demo.out.wait_for("TIER CHANGES").await;
     assert!(header.starts_with("NAME"), "{header}");
+    assert!(
+        header.contains("SERVERLESS $") && header.contains("POD $"),
+        "{header}"
+    );
     assert_eq!(demo.ended().await.code(), Some(0), "{}", demo.err.text());
     gone(cloud).await;
     assert_eq!(left(&setup), 0);

@@ -108,6 +108,37 @@ async fn b02_one_old_burst_does_not_vote_twice() {
     );
 }
 
+#[tokio::test]
+async fn a_pod_that_stops_idle_is_no_transition() {
+    let scene = Scene::new(ok()).await;
+    let tiers = json!({
+        "serverless": { "provider": "toy" },
+        "pod": { "provider": "toy", "max_instances": 1, "idle_timeout": "10s" },
+    });
+    let policy = json!({ "window": "60s", "promote_rps": 1, "demote_rps": 0.1 });
+    scene.deploy(tiers, json!({ "policy": policy })).await;
+    scene.drive(2.0, secs(40)).await;
+    assert_eq!(scene.status().await["tier"], "pod");
+    scene.pass(secs(45)).await;
+    // The window holds too little for a pod, and too much for a demotion.
+    let status = scene.status().await;
+    assert_eq!(status["tier"], "serverless", "{status}");
+    let rps = status["rps"].as_f64().unwrap();
+    assert!((0.1..1.0).contains(&rps), "{status}");
+    assert_eq!(scene.get().await.status, 200);
+    assert_eq!(scene.transitions().await, ["serverless→pod"]);
+    let metrics = scene.system.admin.metrics().await;
+    let moves = "thermocline_tier_transitions_total";
+    let moves: Vec<&str> = metrics
+        .lines()
+        .filter(|line| line.starts_with(moves))
+        .collect();
+    assert!(
+        matches!(moves[..], [only] if only.contains("to=\"pod\"")),
+        "{moves:?}"
+    );
+}
+
 /// The demotion is due from t=0 on; every look takes 1.5 s.
 #[tokio::test]
 async fn b42_a_hold_runs_by_the_clock_not_by_looks() {

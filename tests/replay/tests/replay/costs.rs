@@ -65,7 +65,7 @@ async fn the_ledger_knows_what_would_have_been_and_outlives_the_process() {
     let number = |key: &str| what_if[key].as_f64().unwrap();
     assert_eq!(what_if["arrivals"], 441);
     assert!(number("optimum_usd") > 0.0);
-    assert!(number("optimum_usd") <= number("serverless_usd").min(number("paid_usd")) + 1e-9);
+    assert_least(compared(&live).await);
     let live = live.restart().await;
     let after = costs(&live, "").await;
     assert!(after["total_nano_usd"].as_i64() >= before["total_nano_usd"].as_i64());
@@ -84,6 +84,60 @@ async fn the_ledger_knows_what_would_have_been_and_outlives_the_process() {
     let counts = arrivals["items"].as_array().unwrap().iter();
     let sum: u64 = counts.map(|item| item["arrivals"].as_u64().unwrap()).sum();
     assert_eq!(sum, 441);
+}
+
+/// What stands in `what_if`, dollars: paid, serverless alone, pod alone, optimum.
+async fn compared(live: &Live) -> [f64; 4] {
+    let costs = costs(live, "").await;
+    let what_if = &costs["what_if"][0];
+    let columns = ["paid_usd", "serverless_usd", "pod_usd", "optimum_usd"];
+    columns.map(|column| {
+        what_if[column]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{costs}"))
+    })
+}
+
+/// The optimum is the least of all.
+fn assert_least(compared: [f64; 4]) {
+    let [paid, serverless, pod, optimum] = compared;
+    assert!(optimum <= paid.min(serverless).min(pod), "{compared:?}");
+}
+
+#[tokio::test]
+async fn serverless_alone_is_what_was_paid_where_nothing_else_served() {
+    let live = Live::start("thresholds", 0.005).await;
+    live.pass_to(at(20.0), None).await;
+    live.first_request().await;
+    for i in 3..40 {
+        live.pass_to(at(f64::from(i) * 21.3), None).await;
+        get(live.system.client().await).await;
+    }
+    live.pass_to(at(900.0), None).await;
+    assert_eq!(live.moves().await, []);
+    let compared = compared(&live).await;
+    assert_least(compared);
+    let [paid, serverless, ..] = compared;
+    assert!(
+        paid > 0.0 && (paid - serverless).abs() < 1e-6,
+        "{compared:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_pod_alone_is_what_was_paid_where_a_pod_served() {
+    let live = Live::start("thresholds", 0.0).await;
+    live.cloud.set_boot_of(Tier::Pod, boot(5));
+    let pod = json!({ "tiers": { "pod": { "min_instances": 1 } } });
+    live.system.admin.patch("m", pod).await;
+    live.pass_to(at(60.0), None).await;
+    traffic(&live, 60, 400).await;
+    live.pass_to(at(1_800.0), None).await;
+    let compared = compared(&live).await;
+    assert_least(compared);
+    let [paid, _, pod, _] = compared;
+    let slot = 1.2 / 360.0;
+    assert!((paid - pod).abs() < 2.0 * slot, "{compared:?}");
 }
 
 #[tokio::test]

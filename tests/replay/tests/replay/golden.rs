@@ -24,7 +24,7 @@ fn story(generator: &Generator, wait: f64) -> String {
         "{generator}, waiting ${wait}/s: {} arrivals, optimum ${:.4}\n",
         report.trace.arrivals, report.optimum.cost_usd
     );
-    for (policy, course) in report.policies.iter().zip(courses) {
+    for (policy, course) in report.policies.iter().zip(&courses[0]) {
         let (name, cost) = (&policy.policy, policy.cost_usd);
         let (cold, hours) = (policy.cold_starts, policy.pod_hours);
         writeln!(
@@ -32,9 +32,11 @@ fn story(generator: &Generator, wait: f64) -> String {
             "\n{name}: ${cost:.4}, {cold} cold starts, {hours:.3} pod hours"
         )
         .unwrap();
-        for switch in course.switches {
+        for switch in &course.switches {
             let (at, to, reason) = (seconds(switch.at), switch.to, switch.reason);
-            writeln!(out, "{at:.3} {to} {reason}").unwrap();
+            let idled = !switch.transition && seconds(switch.at) > 0.0;
+            let how = if idled { " (its pod stopped idle)" } else { "" };
+            writeln!(out, "{at:.3} {to} {reason}{how}").unwrap();
         }
     }
     out

@@ -33,7 +33,7 @@ fn replayed(policy: Candidate, assumptions: &Assumptions, arrivals: &[Moment]) -
         // Backends of the tests answer at once.
         run.arrive(*now, Duration::ZERO);
     }
-    let switches = run.switches().iter().skip(1);
+    let switches = run.switches().iter().filter(|switch| switch.transition);
     switches
         .map(|s| (seconds(s.at), s.to.to_string(), s.reason.to_string()))
         .collect()
