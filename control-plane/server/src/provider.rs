@@ -30,6 +30,8 @@ pub(crate) struct Registered {
     pub(crate) adapter: Arc<Paced>,
     clock: Clock,
     listing: Mutex<Listing>,
+    /// The tiers that it sells, once it has said so.
+    tiers: Mutex<Option<Vec<Tier>>>,
     /// Until when its sweep rests; the origin while it works.
     rests_until: AtomicU64,
 }
@@ -87,12 +89,27 @@ impl Registered {
             adapter: Arc::new(Paced::new(adapter, clock.clone(), redaction)),
             clock,
             listing: Mutex::default(),
+            tiers: Mutex::default(),
             rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),
         }
     }
 
     pub(crate) fn condition(&self) -> Condition {
         self.adapter.condition()
+    }
+
+    /// The tiers that it sells, if it has said so.
+    pub(crate) fn tiers(&self) -> Option<Vec<Tier>> {
+        let tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        tiers.clone()
+    }
+
+    /// Asks which tiers it sells; what was known stays so where it does not answer.
+    pub(crate) async fn learn_tiers(&self) {
+        if let Ok(said) = self.adapter.capabilities().await {
+            let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+            *tiers = Some(said.tiers);
+        }
     }
 
     /// What belongs to `owner`, and whether the list is information about what

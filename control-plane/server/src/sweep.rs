@@ -72,8 +72,13 @@ impl ControlPlane {
     /// is intended meanwhile is never taken for an orphan.
     async fn sweep(self: &Arc<Self>, provider: &Arc<Registered>, memory: &mut Memory) {
         let began = self.clock.now();
+        if provider.tiers().is_none() {
+            provider.learn_tiers().await;
+        }
         let listed = provider.list(&self.owner).await;
-        self.tell_news(provider, memory);
+        if self.tell_news(provider, memory) && listed.is_ok() {
+            provider.learn_tiers().await; // another version may have come back
+        }
         self.take_up_undriven(provider, memory).await;
         let Ok((seen, complete)) = listed else {
             return; // no information
@@ -91,10 +96,12 @@ impl ControlPlane {
         }
     }
 
-    /// Tells of a provider whose health changed, or whose list shrank.
-    fn tell_news(&self, provider: &Registered, memory: &mut Memory) {
+    /// Tells of a provider whose health changed, or whose list shrank; whether
+    /// its health did.
+    fn tell_news(&self, provider: &Registered, memory: &mut Memory) -> bool {
         let health = provider.condition().health();
-        if memory.told.replace(health) != Some(health) {
+        let changed = memory.told.replace(health) != Some(health);
+        if changed {
             self.tell_health(provider);
         }
         let shrunken = provider.shrunken();
@@ -110,6 +117,7 @@ impl ControlPlane {
             self.events.tell("provider.shrunken", None, &text, body);
         }
         memory.alarmed = shrunken.is_some();
+        changed
     }
 
     fn tell_health(&self, provider: &Registered) {

@@ -6,6 +6,7 @@ mod key;
 mod plugin;
 mod runpod;
 mod sim;
+mod vast;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use config::ProviderConfig;
 
 /// The kinds that exist by themselves, each under its own name, when this
 /// variable holds a key.
-pub(super) const IMPLIED: [(&str, &str); 1] = [("runpod", runpod::KEY)];
+pub(super) const IMPLIED: [(&str, &str); 2] = [("runpod", runpod::KEY), ("vast", vast::KEY)];
 
 /// A provider by name and kind.
 pub(super) type Named = (String, &'static str, Arc<dyn Provider>);
@@ -67,7 +68,8 @@ pub(super) async fn configured(
     drain: &CancellationToken,
 ) -> Result<(Vec<Named>, Hints), Failure> {
     let (mut named, mut hints) = (Vec::new(), Hints::new());
-    let mut accounts = runpod::Accounts::default();
+    let mut runpods = runpod::Accounts::default();
+    let mut vasts = vast::Accounts::default();
     for (name, provider) in providers {
         let (kind, adapter, hint): (_, Arc<dyn Provider>, _) = match provider {
             ProviderConfig::Sim(settings) => {
@@ -79,8 +81,12 @@ pub(super) async fn configured(
                 ("plugin", plugin, hint)
             }
             ProviderConfig::Runpod(config) => {
-                let runpod = accounts.adapter(name, config, clock).await?;
+                let runpod = runpods.adapter(name, config, clock).await?;
                 ("runpod", Arc::new(runpod), None)
+            }
+            ProviderConfig::Vast(config) => {
+                let vast = vasts.adapter(name, config, clock)?;
+                ("vast", Arc::new(vast), None)
             }
         };
         named.push((name.clone(), kind, adapter));

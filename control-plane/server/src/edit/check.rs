@@ -6,7 +6,7 @@ use thermocline_wire::spec_from_json;
 
 use super::EditError;
 use crate::control::ControlPlane;
-use crate::provider::{DOCKER, name_for};
+use crate::provider::{DOCKER, Registered, name_for};
 
 impl ControlPlane {
     /// Reads specifications that are to be written together.
@@ -67,15 +67,8 @@ impl ControlPlane {
             let Some(name) = name_for(spec, tier) else {
                 continue;
             };
-            if !self.providers.contains_key(name) || name == DOCKER {
-                let names: Vec<&str> = self.cloud_names().collect();
-                let known = if names.is_empty() {
-                    "none".to_owned()
-                } else {
-                    names.join(", ")
-                };
-                let field = format!("tiers.{tier}.provider");
-                errors.push(field, format!("is not configured; configured: {known}"));
+            if let Some(mistake) = self.provider_mistake(name, tier) {
+                errors.push(format!("tiers.{tier}.provider"), mistake);
             }
         }
         errors.extend(self.missing_secrets(spec));
@@ -105,9 +98,22 @@ impl ControlPlane {
         errors
     }
 
-    fn cloud_names(&self) -> impl Iterator<Item = &str> {
-        let names = self.providers.keys().map(String::as_str);
-        names.filter(|name| *name != DOCKER)
+    /// Why `tier` cannot come from the provider `name`, as far as is known.
+    fn provider_mistake(&self, name: &str, tier: Tier) -> Option<String> {
+        let clouds = || self.providers.values().filter(|it| it.name != DOCKER);
+        let named = |those: Vec<&str>| match those.is_empty() {
+            true => "none".to_owned(),
+            false => those.join(", "),
+        };
+        let Some(provider) = clouds().find(|it| it.name == name) else {
+            let all = clouds().map(|it| it.name.as_str()).collect();
+            return Some(format!("is not configured; configured: {}", named(all)));
+        };
+        let sells = |it: &Registered| it.tiers().is_none_or(|tiers| tiers.contains(&tier));
+        (!sells(provider)).then(|| {
+            let those = clouds().filter(|it| sells(it)).map(|it| it.name.as_str());
+            format!("sells no {tier}; these do: {}", named(those.collect()))
+        })
     }
 
     fn taken_names(&self) -> Taken {

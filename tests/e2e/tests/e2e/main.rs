@@ -39,4 +39,5 @@ mod streaming;
 mod tiers;
 mod updates;
 mod upgrades;
+mod vast;
 mod warm;

@@ -8,6 +8,7 @@ use thermocline_wire::reader::{Mistakes, Object};
 
 use super::plugin::PluginConfig;
 use super::runpod::RunpodConfig;
+use super::vast::VastConfig;
 
 /// The Docker daemon's name among the providers.
 pub(crate) const DOCKER: &str = "docker";
@@ -21,6 +22,8 @@ pub(crate) enum ProviderConfig {
     Plugin(PluginConfig),
     /// A RunPod account.
     Runpod(RunpodConfig),
+    /// A Vast.ai account.
+    Vast(VastConfig),
 }
 
 /// The providers by name.
@@ -54,11 +57,13 @@ fn provider(section: Object<'_>) -> Option<ProviderConfig> {
         Sim,
         Plugin,
         Runpod,
+        Vast,
     }
     let kinds = [
         ("sim", Kind::Sim),
         ("plugin", Kind::Plugin),
         ("runpod", Kind::Runpod),
+        ("vast", Kind::Vast),
     ];
     if section.value("kind").is_none() {
         let names = kinds.map(|(name, _)| name).join(", ");
@@ -68,6 +73,7 @@ fn provider(section: Object<'_>) -> Option<ProviderConfig> {
         Kind::Sim => Some(ProviderConfig::Sim(super::sim::read(&section))),
         Kind::Plugin => PluginConfig::read(&section).map(ProviderConfig::Plugin),
         Kind::Runpod => Some(ProviderConfig::Runpod(RunpodConfig::read(&section))),
+        Kind::Vast => Some(ProviderConfig::Vast(VastConfig::read(&section))),
     };
     section.finish();
     config

@@ -60,7 +60,29 @@ fn a_plugin_has_a_url_or_a_command() {
 
 #[test]
 fn an_account_needs_nothing_but_its_key() {
-    assert_eq!(mistakes(json!({ "kind": "runpod" })), [""; 0]);
+    for kind in ["runpod", "vast"] {
+        assert_eq!(mistakes(json!({ "kind": kind })), [""; 0]);
+    }
+}
+
+#[test]
+fn a_vast_account_that_is_told_nonsense_says_so_field_by_field() {
+    let odd = json!({
+        "kind": "vast", "api_key_env": "A", "api_key_file": "B", "base_url": "ftp://x",
+        "disk_gb": 7, "verified": "yes", "reliability": 2, "countries": ["Sweden", "SE"],
+        "bid": 0.5, "endpoint_type": "queue",
+    });
+    let expected = [
+        "api_key_file",
+        "base_url",
+        "disk_gb",
+        "verified",
+        "reliability",
+        "countries[0]",
+        "bid",
+        "endpoint_type",
+    ];
+    assert_eq!(mistakes(odd), expected);
 }
 
 #[test]
