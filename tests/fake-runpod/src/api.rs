@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
 use serde_json::Value;
@@ -180,6 +180,11 @@ fn spoiled(response: Response, fault: Option<BodyFault>) -> Response {
         None => return response,
         Some(BodyFault::Malformed) => Body::from("{\"pods\":[{\"id\":"),
         Some(BodyFault::WrongType) => Body::from("{\"pods\":7,\"endpoints\":\"none\"}"),
+        Some(BodyFault::Empty) => Body::empty(),
+        Some(BodyFault::Html) => {
+            let page = Html("<html>502 Bad Gateway</html>");
+            return (StatusCode::BAD_GATEWAY, page).into_response();
+        }
         Some(BodyFault::Huge) => Body::from(vec![b'['; 40 << 20]),
         Some(BodyFault::Slow) => Body::from_stream(futures_util::stream::pending::<
             Result<Bytes, std::convert::Infallible>,

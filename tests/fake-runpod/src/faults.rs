@@ -75,6 +75,10 @@ pub enum BodyFault {
     Slow,
     /// It is of another type.
     WrongType,
+    /// It is a page for people, with 502.
+    Html,
+    /// There is none.
+    Empty,
 }
 
 impl Faults {

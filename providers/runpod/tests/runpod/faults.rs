@@ -277,6 +277,29 @@ async fn f15_a_body_that_cannot_be_read_says_nothing() {
     }
 }
 
+/// A page for people, a cut and an empty body are told as what they are; the
+/// pod that runs is neither missed nor made again.
+#[tokio::test]
+async fn b39_a_page_for_people_is_no_answer_and_no_parse_error() {
+    let scene = Scene::new(LB).await;
+    let made = scene.create(Tier::Pod).await;
+    for body in [BodyFault::Html, BodyFault::Malformed, BodyFault::Empty] {
+        scene.faults(Faults {
+            body: Some(body),
+            ..Faults::default()
+        });
+        let get = scene.provider.get(&made.id).await.unwrap_err();
+        let create = scene.provider.create("key", &request(Tier::Pod)).await;
+        for error in [get, create.unwrap_err()] {
+            assert_eq!(error.kind, Kind::Unavailable, "{body:?}");
+            assert!(!error.detail.contains('<'), "{error}");
+        }
+    }
+    scene.faults(Faults::default());
+    assert!(scene.provider.get(&made.id).await.unwrap().is_some());
+    assert_eq!(scene.live(), (1, 0));
+}
+
 #[tokio::test]
 async fn f16_a_key_that_is_revoked_needs_a_person() {
     let scene = Scene::new(LB).await;

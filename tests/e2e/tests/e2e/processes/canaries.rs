@@ -1,7 +1,6 @@
 //! Thirty canaries: one wherever a secret can come in. After a full round of use, with
 //! refusals, crashes and the most talkative log, none is where people look.
 
-mod evidence;
 mod talkers;
 
 use std::process::Command;
@@ -12,7 +11,7 @@ use thermocline_clock::Clock;
 use thermocline_fake_runpod::{FakeRunpod, Settings};
 use thermocline_support::process::{Server, Setup};
 
-use evidence::Evidence;
+use super::evidence::Evidence;
 use talkers::Talker;
 
 /// In every canary, and nowhere else.
