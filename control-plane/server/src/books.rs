@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use thermocline_policy::{
-    BreakEven, CostModel, Hindsight, Margins, Moment, PolicyMode, Regret, SLOT, ServerlessMeter,
-    Settings, Shadow, Steering, Taken, Thresholds, Tier,
+    BreakEven, CostModel, Hindsight, Margins, Moment, NanoUsd, PolicyMode, Regret, SLOT,
+    ServerlessMeter, Settings, Shadow, Steering, Taken, Thresholds, Tier,
 };
 use thermocline_store::Measure;
 use thermocline_table::Measured;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Calendar, CostModel, InstanceState, Moment, Rate, SLOT, Spec, Tier, UsdPerSecond, Work,
+    Calendar, CostModel, InstanceState, Moment, NanoUsd, Rate, SLOT, Spec, Tier, UsdPerSecond, Work,
 };
 use thermocline_table::{Deployment, Tally};
 
@@ -214,8 +214,9 @@ impl Kept {
         unposted.or_default().add(paid);
         self.paid.entry(payee).or_default().add(paid);
         let at = Calendar::at(look.wall);
-        self.today.add(at.first_hour_of_day(), paid.cost);
-        self.this_hour.add(at.hour(), paid.cost);
+        let cost = NanoUsd::from_usd(usd);
+        self.today.add(at.first_hour_of_day(), cost);
+        self.this_hour.add(at.hour(), cost);
     }
 
     fn end_slot(&mut self, look: &Look<'_>) {

@@ -3,8 +3,8 @@
 mod adapters;
 mod canaries;
 mod crash;
-mod kill_points;
 mod evidence;
+mod kill_points;
 mod memory;
 mod no_daemon;
 mod provider_keys;
