@@ -118,7 +118,6 @@ impl Hub {
         (arrived, deadline): (Moment, Moment),
     ) -> Result<(Parked, Stay), Excuse> {
         let deployment: Arc<str> = text(&head.headers, DEPLOYMENT).into();
-        self.known(&deployment, arrived).await?;
         let refused = |excuse: Excuse| {
             if excuse.status == StatusCode::TOO_MANY_REQUESTS {
                 self.lot().tally.refused += 1;
@@ -126,6 +125,7 @@ impl Hub {
             excuse
         };
         let place = self.lounge.enter().map_err(|_| refused(payload::FULL))?;
+        self.known(&deployment, arrived).await?;
         let most = self.settings.max_payload;
         let payload = payload::read(&head.headers, body, &self.lounge, most);
         let payload = payload.await.map_err(refused)?;

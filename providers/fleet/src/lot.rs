@@ -247,7 +247,8 @@ impl Lot {
     /// it, or a worker gave it up for this failure and has not told it here.
     pub(crate) fn buried(&mut self, job: &Job, failure: Option<Failure>, now: Moment) {
         let entry = self.entries.get_mut(&job.id);
-        let Some(entry) = entry.filter(|entry| entry.parked.is(job)) else {
+        let unanswered = |entry: &&mut Entry| entry.stage != Stage::Answering;
+        let Some(entry) = entry.filter(|it| it.parked.is(job)).filter(unanswered) else {
             return;
         };
         let reply = failure.as_ref().map(|failure| Reply::Failed(failure.kind));

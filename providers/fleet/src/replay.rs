@@ -27,6 +27,9 @@ impl Hub {
         mut request: ParkedRequest,
         within: Duration,
     ) -> Result<Option<Replayed>, Excuse> {
+        if self.deployments().model(&request.deployment).is_none() {
+            return Ok(Some(Replayed::Withdrawn));
+        }
         let place = self.lounge.enter().map_err(|_| payload::FULL)?;
         let body = std::mem::take(&mut request.payload);
         let payload = payload::whole(body, &self.lounge)?;

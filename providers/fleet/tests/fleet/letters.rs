@@ -95,6 +95,16 @@ async fn what_is_replayed_is_run_like_any_other_and_its_end_is_told() {
             .unwrap();
     });
     assert_eq!(replayed.unwrap(), Replayed::Failed(FailureKind::TimedOut));
+    let gone = ParkedRequest {
+        deployment: "gone".to_owned(),
+        ..request()
+    };
+    let replayed = scene.fleet.replay(gone, minute).await;
+    assert_eq!(
+        replayed.unwrap(),
+        Replayed::Withdrawn,
+        "nobody would ever take it"
+    );
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ mod docker_tier;
 mod edits;
 mod events;
 mod fleet;
+mod fleet_requests;
 mod guard;
 mod headers;
 mod health;

@@ -1,0 +1,168 @@
+//! Requests that the router sends to the shared fleet, and a worker that answers them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use thermocline_broker::{Broker, Delivery, Limits, MemoryBroker};
+use thermocline_clock::Clock;
+use thermocline_fleet::{Fleet, Settings};
+use thermocline_support::system::{Setup, System};
+use thermocline_wire::fleet::{Claim, Grant, Job, ResultHead, frame};
+
+/// The fleet of one process, and its broker.
+struct Scene {
+    fleet: Arc<Fleet>,
+    broker: Arc<MemoryBroker>,
+}
+
+impl Scene {
+    async fn new() -> Scene {
+        let broker = Arc::new(MemoryBroker::new(Clock::system(), &Limits::default()));
+        let settings = Settings {
+            listen: ([127, 0, 0, 1], 0).into(),
+            ..Settings::default()
+        };
+        let fleet = Fleet::connect(settings, broker.clone(), Clock::system());
+        Scene {
+            fleet: Arc::new(fleet.await.unwrap()),
+            broker,
+        }
+    }
+
+    /// A system that has no other provider.
+    async fn system(&self, mut setup: Setup) -> System {
+        setup.providers = vec![("fleet".to_owned(), self.fleet.clone())];
+        setup.start().await
+    }
+
+    /// The next job of `m`, once there is one.
+    async fn take(&self) -> Delivery {
+        loop {
+            if let Some(delivery) = self.broker.take("m").await.unwrap() {
+                return delivery;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Answers the next job of `m`; what the worker was told.
+    async fn answer_one(&self) -> Grant {
+        let delivery = self.take().await;
+        let job: Job = serde_json::from_slice(delivery.body()).unwrap();
+        let claim = Claim {
+            worker: "w".to_owned(),
+            incarnation: "1".to_owned(),
+            ticket: job.ticket.clone(),
+            attempts: 0,
+        };
+        let claim = serde_json::to_vec(&claim).unwrap();
+        let mut claimed = self.call(&job, "claim", claim).await;
+        let grant = grant(&mut claimed).await;
+        let head = ResultHead {
+            run: grant.run.clone(),
+            status: 200,
+            headers: Vec::new(),
+            coding: "identity".to_owned(),
+            queue_ms: 0,
+            load_ms: 0,
+        };
+        let mut result = frame(&head).unwrap();
+        result.extend(b"picture");
+        assert_eq!(self.call(&job, "result", result).await.status(), 204);
+        delivery.ack().await.unwrap();
+        grant
+    }
+
+    async fn call(&self, job: &Job, call: &str, body: Vec<u8>) -> Response {
+        let client = Client::builder().no_proxy().build().unwrap();
+        let url = format!("{}/v1/jobs/{}/{call}", job.reply_to, job.id);
+        let token = self.fleet.own_worker().token;
+        let request = client.post(url).bearer_auth(token).body(body);
+        request.send().await.unwrap()
+    }
+}
+
+/// The grant at the beginning of a claim's response.
+async fn grant(response: &mut Response) -> Grant {
+    let mut read = BytesMut::new();
+    loop {
+        if let Some(length) = read.first_chunk::<4>() {
+            let end = 4 + u32::from_be_bytes(*length) as usize;
+            if let Some(json) = read.get(4..end) {
+                return serde_json::from_slice(json).unwrap();
+            }
+        }
+        read.extend_from_slice(&response.chunk().await.unwrap().unwrap());
+    }
+}
+
+fn spec() -> Value {
+    json!({
+        "name": "m", "image": "image", "port": 8000,
+        "health": { "ready": { "path": "/ready", "status": [204], "initializing": [503] } },
+        "tiers": { "serverless": { "provider": "fleet", "max_workers": 2 } },
+        "concurrency": { "strategy": "exclusive" },
+        "limits": { "deadline": "30s" },
+    })
+}
+
+async fn ask(system: &System) -> thermocline_support::client::Response {
+    let mut client = system.client().await;
+    let request = client.request("POST", "/d/m/generate?n=1");
+    let request = request.header("x-thermocline-remaining-ms", "1");
+    request.body("prompt").send().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_deployment_of_the_fleet_is_answered_by_whoever_takes_its_job() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let (response, grant) = tokio::join!(ask(&system), scene.answer_one());
+    assert_eq!(
+        (response.status, response.text().as_str()),
+        (200, "picture")
+    );
+    assert_eq!(response.header("x-thermocline-tier"), Some("serverless"));
+    assert_eq!(grant.target, "/generate?n=1");
+    // The deadline is the deployment's: a client cannot say what remains.
+    assert!(
+        (20_000..30_000).contains(&grant.remaining_ms),
+        "{}",
+        grant.remaining_ms
+    );
+    let forwarded =
+        |(name, value): &(String, String)| name == "x-forwarded-prefix" && value == "/d/m";
+    assert!(grant.headers.iter().any(forwarded), "{:?}", grant.headers);
+}
+
+#[tokio::test]
+async fn an_exclusive_model_has_as_many_requests_as_workers() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let (first, second, ()) = tokio::join!(ask(&system), ask(&system), async {
+        let both = (scene.take().await, scene.take().await);
+        drop(both); // they come again
+        scene.answer_one().await;
+        scene.answer_one().await;
+    });
+    assert_eq!((first.status, second.status), (200, 200));
+}
+
+#[tokio::test]
+async fn a_new_process_serves_what_the_old_one_had_at_once() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let (response, _) = tokio::join!(ask(&system), scene.answer_one());
+    assert_eq!(response.status, 200);
+    let scene = Scene::new().await;
+    let system = scene.system(system.crash()).await;
+    let answered = async { tokio::join!(ask(&system), scene.answer_one()) };
+    let answered = tokio::time::timeout(Duration::from_secs(10), answered).await;
+    assert_eq!(answered.unwrap().0.status, 200);
+}
