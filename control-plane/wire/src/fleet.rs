@@ -412,6 +412,9 @@ pub struct Resident {
     pub loading: bool,
 }
 
+/// The header that names the deployment to the gateway side of the fleet.
+pub const DEPLOYMENT_HEADER: &str = "x-thermocline-fleet-deployment";
+
 /// The most bytes of a [`frame`]'s JSON.
 pub const MOST_FRAME: usize = 1 << 20;
 

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use subtle::ConstantTimeEq;
 use thermocline_policy::Moment;
-use thermocline_wire::fleet::Job;
+use thermocline_wire::fleet::{DEPLOYMENT_HEADER as DEPLOYMENT, Job};
 use tokio::sync::oneshot;
 use ulid::Ulid;
 
@@ -24,8 +24,6 @@ use crate::parked::{Parked, Payload, Reply};
 use crate::payload;
 use crate::tally::Ended;
 
-/// The header that names the deployment to this server.
-pub(crate) const DEPLOYMENT: &str = "x-thermocline-fleet-deployment";
 /// The header that holds the gateway's token.
 pub(crate) const TOKEN: &str = "x-thermocline-fleet-token";
 /// What is left of the client's deadline, milliseconds.

@@ -13,11 +13,12 @@ use thermocline_provider::{
     Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
     ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
 };
+use thermocline_wire::fleet::DEPLOYMENT_HEADER as DEPLOYMENT;
 use thermocline_wire::provider::PROTOCOL;
 
 use crate::deployments::{Instance, model};
 use crate::hub::Hub;
-use crate::intake::{DEPLOYMENT, TOKEN};
+use crate::intake::TOKEN;
 use crate::settings::Settings;
 use crate::{announce, server};
 

@@ -2,6 +2,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use thermocline_provider::Address;
+use thermocline_wire::fleet::DEPLOYMENT_HEADER;
 
 use super::{SecretError, Secrets};
 
@@ -59,12 +60,13 @@ impl Secrets {
         Some(address)
     }
 
-    /// Hides what the headers of an address hold.
+    /// Hides what the headers of an address hold; the name of a deployment is
+    /// nothing to hide.
     pub(crate) fn hide_tokens(&self, address: &Address) {
-        let values = address.headers.values();
-        values
-            .filter(|value| value.len() >= SHORTEST_TOKEN)
-            .for_each(|value| self.redaction.hide(value));
+        let headers = address.headers.iter();
+        headers
+            .filter(|(name, value)| *name != DEPLOYMENT_HEADER && value.len() >= SHORTEST_TOKEN)
+            .for_each(|(_, value)| self.redaction.hide(value));
     }
 }
 
