@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs every test; those that need Docker are skipped where it cannot be had.
+# Runs every test; those that need Docker or RabbitMQ are skipped where it cannot be had.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -7,6 +7,12 @@ if tests/scripts/dockerd.sh --require; then
     export THERMOCLINE_TEST_DOCKER=1
 else
     echo "going on without Docker: the tests that need it are skipped" >&2
+fi
+# Each test that needs it starts a server of its own.
+if tests/scripts/tools.sh rabbitmq-server=rabbitmq-server; then
+    export THERMOCLINE_TEST_RABBITMQ=1
+else
+    echo "going on without RabbitMQ: the tests that need it are skipped" >&2
 fi
 # A run of rustdoc for each library: only where there is something to run.
 if grep -rqE --include='*.rs' '^ *//[/!] ```' router control-plane providers tests; then

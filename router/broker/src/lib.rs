@@ -10,6 +10,7 @@ mod delivery;
 mod error;
 mod limits;
 mod memory;
+mod rabbitmq;
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub use delivery::{Delivery, Settle};
 pub use error::{BrokerError, Lost};
 pub use limits::Limits;
 pub use memory::MemoryBroker;
+pub use rabbitmq::{NotAnAddress, RabbitMq, RabbitMqAddress};
 
 /// Deliveries of one queue, as they come. Dropping it ends the subscription;
 /// what was delivered and is not settled stays with its holder. It outlives
@@ -129,4 +131,10 @@ pub trait Broker: Send + Sync {
     /// How long a delivery is its holder's without [`Delivery::renew`]; `None`
     /// where the holder's connection is what keeps it.
     fn lease(&self) -> Option<Duration>;
+
+    /// Whether the broker is there now, as far as is known without asking it.
+    ///
+    /// # Errors
+    /// [`BrokerError`] while it is away, with the reason.
+    fn available(&self) -> Result<(), BrokerError>;
 }

@@ -3,6 +3,8 @@
 //! [`run`] tries each on queues of its own, through a [`Subject`] that lets
 //! time pass and breaks what has to break.
 
+#[cfg(test)]
+mod flaws;
 mod letters;
 mod loss;
 mod order;

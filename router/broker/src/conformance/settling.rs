@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::stage::said;
+use super::stage::{said, same};
 use super::{Checked, Stage, Trial, trial};
 
 pub(super) const TRIALS: &[Trial] = &[
@@ -38,6 +38,8 @@ async fn ack(stage: &Stage<'_>) -> Checked {
     stage.publish(&["a"]).await?;
     let mut deliveries = stage.consume(5).await?;
     said(stage.expect(&mut deliveries, "a", 0).await?.ack().await)?;
+    // What is answered to this came after the acknowledgement.
+    same(stage.take().await?.is_none(), true)?;
     stage.subject.lose_holders().await;
     stage.silent(&mut deliveries).await?;
     stage.deep(0).await

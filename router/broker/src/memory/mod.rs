@@ -111,6 +111,10 @@ impl Broker for MemoryBroker {
     fn lease(&self) -> Option<Duration> {
         Some(self.lease)
     }
+
+    fn available(&self) -> Result<(), BrokerError> {
+        Ok(())
+    }
 }
 
 /// Dead letters that one subscriber archives at a time.

@@ -28,6 +28,8 @@ struct Consumer {
     prefetch: usize,
     in_hand: usize,
     in_line: bool,
+    /// Whether it asked while it held all that it may.
+    full: bool,
     waker: Arc<AtomicWaker>,
 }
 
@@ -52,6 +54,7 @@ impl Queue {
     pub(super) fn pop_for(&mut self, consumer: u64) -> Option<(Rank, Message)> {
         let asking = self.consumers.get_mut(&consumer)?;
         if asking.in_hand >= asking.prefetch {
+            asking.full = true;
             return None;
         }
         if let Some(first) = self.waiting.pop_first() {
@@ -69,6 +72,7 @@ impl Queue {
             prefetch,
             in_hand: 0,
             in_line: false,
+            full: false,
             waker,
         };
         self.consumers.insert(id, consumer);
@@ -85,7 +89,9 @@ impl Queue {
     pub(super) fn release(&mut self, consumer: u64, woken: &mut Vec<Waker>) {
         if let Some(consumer) = self.consumers.get_mut(&consumer) {
             consumer.in_hand -= 1;
-            woken.extend(consumer.waker.take());
+            if std::mem::take(&mut consumer.full) {
+                woken.extend(consumer.waker.take());
+            }
         }
     }
 

@@ -1,0 +1,123 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use lapin::uri::AMQPUri;
+use thermocline_clock::Clock;
+use thermocline_policy::Moment;
+use tokio::sync::watch;
+
+use super::names::Names;
+use super::session::Session;
+use crate::BrokerError;
+
+/// Between two attempts to connect: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A connection that is kept: whenever a [`Session`] is lost, the next is
+/// opened, for as long as anybody has the link.
+pub(super) struct Link {
+    state: watch::Receiver<State>,
+    clock: Clock,
+}
+
+#[derive(Clone)]
+enum State {
+    /// There is none, and why.
+    Down(Arc<str>),
+    Up(Arc<Session>),
+}
+
+impl Link {
+    /// Begins to connect.
+    pub(super) fn start(uri: AMQPUri, names: Names, clock: Clock) -> Self {
+        let (sender, state) = watch::channel(State::Down("not connected yet".into()));
+        let keeper = Keeper {
+            uri,
+            names,
+            clock: clock.clone(),
+            state: sender,
+        };
+        tokio::spawn(keeper.run());
+        Link { state, clock }
+    }
+
+    /// The session in force, waited for until `deadline`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) async fn session(&self, deadline: Moment) -> Result<Arc<Session>, BrokerError> {
+        let mut state = self.state.clone();
+        let up = state.wait_for(|state| matches!(state, State::Up(session) if !session.is_lost()));
+        match self.clock.timeout_at(deadline, up).await {
+            Ok(Ok(state)) => state.session(),
+            _ => self.state.borrow().session(),
+        }
+    }
+
+    /// Whether there is a session now.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn available(&self) -> Result<(), BrokerError> {
+        self.state.borrow().session().map(drop)
+    }
+}
+
+impl State {
+    fn session(&self) -> Result<Arc<Session>, BrokerError> {
+        let away = |why: &str| BrokerError::new(format!("away: {why}"));
+        match self {
+            State::Up(session) if session.is_lost() => Err(away(&session.reason())),
+            State::Up(session) => Ok(session.clone()),
+            State::Down(why) => Err(away(why)),
+        }
+    }
+}
+
+/// What opens sessions for a link.
+struct Keeper {
+    uri: AMQPUri,
+    names: Names,
+    clock: Clock,
+    state: watch::Sender<State>,
+}
+
+impl Keeper {
+    async fn run(self) {
+        let mut pause = FIRST_PAUSE;
+        while !self.state.is_closed() {
+            let opened_at = self.clock.now();
+            let why = match Session::open(&self.uri, &self.names, &self.clock).await {
+                Ok(session) => self.hold(Arc::new(session)).await,
+                Err(error) => detailed(&error),
+            };
+            tracing::warn!(%why, "no connection to the broker");
+            let _ = self.state.send(State::Down(why.into()));
+            if self.clock.now().since(opened_at) > LONGEST_PAUSE * 2 {
+                pause = FIRST_PAUSE;
+            }
+            self.clock.sleep(pause).await;
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    }
+
+    /// Offers `session` until it is lost; then says why it was.
+    async fn hold(&self, session: Arc<Session>) -> String {
+        tracing::info!("connected to the broker");
+        let _ = self.state.send(State::Up(session.clone()));
+        tokio::select! {
+            () = session.watch() => {}
+            () = self.state.closed() => session.lose("not needed any more"),
+        }
+        session.reason()
+    }
+}
+
+/// An error with what it came from; the library's errors name no credentials.
+fn detailed(error: &BrokerError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,198 @@
+//! The queues in RabbitMQ, for a fleet on several machines.
+//!
+//! A [`link::Link`] keeps a connection; each that it opens is a
+//! [`session::Session`], which ends with the first thing that goes wrong. The
+//! library's own recovery is not used: only so it is known that what a session
+//! delivered is [`Lost`](crate::Lost) with it.
+
+mod address;
+mod declared;
+mod envelope;
+mod in_hand;
+mod link;
+mod names;
+mod publisher;
+mod session;
+mod shared;
+mod subscription;
+mod topics;
+mod topology;
+mod transport;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream;
+use lapin::options::{BasicGetOptions, QueueDeclareOptions};
+use lapin::protocol::AMQPSoftError;
+use lapin::types::FieldTable;
+use thermocline_clock::Clock;
+
+use crate::{
+    Announcements, Broker, BrokerError, Burial, DeadLetter, DeadLetters, Deliveries, Delivery,
+    Depth, Limits, Topic,
+};
+pub use address::{NotAnAddress, RabbitMqAddress};
+use declared::{Declared, is};
+use envelope::Envelope;
+use in_hand::hand_out;
+use link::Link;
+use names::Names;
+use publisher::{Letter, Publisher};
+use session::PATIENCE;
+use shared::{Shared, unaborted};
+use subscription::Subscription;
+use topics::Listener;
+
+/// Dead letters that one subscriber archives at a time.
+const DEAD_LETTERS_AT_A_TIME: u16 = 32;
+
+/// A broker whose queues are in RabbitMQ 3.10 or newer.
+pub struct RabbitMq {
+    shared: Arc<Shared>,
+}
+
+impl RabbitMq {
+    /// Begins to connect, and never stops trying. `owner` keeps installations
+    /// apart that share the server; it is a part of names there.
+    pub fn start(address: RabbitMqAddress, owner: &str, limits: Limits, clock: Clock) -> Self {
+        let names = Names::of(owner);
+        let uri = address.into_uri();
+        let link = || Link::start(uri.clone(), names.clone(), clock.clone());
+        let (publishing, consumers) = (link(), link());
+        let declared = Declared::new(names.dead(), limits.clone(), clock.clone());
+        let declared = Arc::new(declared);
+        let publisher = Publisher::new(publishing, declared.clone(), clock.clone());
+        RabbitMq {
+            shared: Arc::new(Shared {
+                publisher,
+                consumers,
+                prefetch: tokio::sync::Mutex::default(),
+                declared,
+                names,
+                limits,
+                clock,
+            }),
+        }
+    }
+}
+
+#[async_trait]
+impl Broker for RabbitMq {
+    async fn publish(&self, queue: &str, body: Bytes) -> Result<(), BrokerError> {
+        let envelope = Envelope::new(body);
+        let letter = Letter {
+            exchange: String::new(),
+            key: self.shared.names.queue(queue),
+            properties: envelope.properties(),
+            data: envelope.data(),
+            makes_queue: true,
+            mandatory: true,
+        };
+        self.shared.publish(letter).await
+    }
+
+    async fn consume(&self, queue: &str, prefetch: u16) -> Result<Deliveries, BrokerError> {
+        let queue = self.shared.names.queue(queue);
+        let subscription = Subscription::open(&self.shared, queue, prefetch).await?;
+        Ok(Box::pin(stream::unfold(
+            subscription,
+            |mut it| async move {
+                let (_, delivery) = it.next().await;
+                Some((delivery, it))
+            },
+        )))
+    }
+
+    async fn take(&self, queue: &str) -> Result<Option<Delivery>, BrokerError> {
+        let shared = self.shared.clone();
+        let queue = self.shared.names.queue(queue);
+        unaborted(tokio::spawn(take(shared, queue)).await)
+    }
+
+    async fn depth(&self, queue: &str) -> Result<Depth, BrokerError> {
+        let name = self.shared.names.queue(queue);
+        Ok(depth(&self.shared, &name).await?.unwrap_or_default())
+    }
+
+    async fn dead_letters(&self) -> Result<DeadLetters, BrokerError> {
+        let dead = self.shared.names.dead();
+        let subscription = Subscription::open(&self.shared, dead, DEAD_LETTERS_AT_A_TIME).await?;
+        Ok(Box::pin(stream::unfold(
+            subscription,
+            |mut it| async move {
+                let (burial, delivery) = it.next().await;
+                Some((dead_letter(burial, delivery), it))
+            },
+        )))
+    }
+
+    async fn announce(&self, topic: Topic, body: Bytes) -> Result<(), BrokerError> {
+        let letter = topics::announcement(&self.shared, topic, body);
+        self.shared.publish(letter).await
+    }
+
+    async fn listen(&self, topic: Topic) -> Result<Announcements, BrokerError> {
+        let listener = Listener::open(&self.shared, topic).await?;
+        Ok(Box::pin(stream::unfold(listener, |mut it| async move {
+            let body = it.next().await;
+            Some((body, it))
+        })))
+    }
+
+    fn lease(&self) -> Option<Duration> {
+        None
+    }
+
+    fn available(&self) -> Result<(), BrokerError> {
+        self.shared.publisher.link().available()?;
+        self.shared.consumers.available()
+    }
+}
+
+/// A message that says nothing of its burial was put there by a stranger.
+fn dead_letter(burial: Option<(String, Burial)>, delivery: Delivery) -> DeadLetter {
+    let (queue, burial) = burial.unwrap_or((String::new(), Burial::Undeliverable));
+    DeadLetter {
+        queue,
+        burial,
+        delivery,
+    }
+}
+
+async fn take(shared: Arc<Shared>, queue: String) -> Result<Option<Delivery>, BrokerError> {
+    if !shared.declared.knows(&queue).await && depth(&shared, &queue).await?.is_none() {
+        return Ok(None);
+    }
+    let session = shared
+        .consumers
+        .session(shared.clock.now() + PATIENCE)
+        .await?;
+    shared.declared.ensure(&queue, &session).await?;
+    let name = queue.as_str().into();
+    let getting = session.channel.basic_get(name, BasicGetOptions::default());
+    let got = session.ask(getting).await?;
+    Ok(got.map(|message| hand_out(&shared, &session, &queue, message.delivery).1))
+}
+
+/// How deep `queue` is; `None` where there is none.
+async fn depth(shared: &Shared, queue: &str) -> Result<Option<Depth>, BrokerError> {
+    let link = shared.publisher.link();
+    let session = link.session(shared.clock.now() + PATIENCE).await?;
+    let channel = session.ask(session.side_channel()).await?;
+    let options = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let asking = channel.queue_declare(queue.into(), options, FieldTable::default());
+    match session.try_ask(asking).await? {
+        Ok(queue) => Ok(Some(Depth {
+            waiting: queue.message_count().into(),
+            consumers: queue.consumer_count(),
+        })),
+        Err(error) if is(&error, &AMQPSoftError::NOTFOUND) => Ok(None),
+        Err(error) => Err(BrokerError::new("a queue could not be looked at").caused_by(error)),
+    }
+}

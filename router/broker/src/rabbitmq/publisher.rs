@@ -1,0 +1,121 @@
+use lapin::options::BasicPublishOptions;
+use lapin::{BasicProperties, Confirmation};
+use std::sync::Arc;
+use std::time::Duration;
+use thermocline_clock::Clock;
+use thermocline_policy::Moment;
+
+use super::declared::Declared;
+use super::link::Link;
+use super::session::Session;
+use crate::BrokerError;
+
+/// The longest that publishing may take, over any number of connections.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One message to be published.
+#[derive(Clone)]
+pub(super) struct Letter {
+    /// Empty for the queue of the key's name.
+    pub(super) exchange: String,
+    /// The queue that it is for, at once or after a delay.
+    pub(super) key: String,
+    pub(super) properties: BasicProperties,
+    pub(super) data: bytes::Bytes,
+    /// Whether the key is a queue that may have to be made.
+    pub(super) makes_queue: bool,
+    /// Whether it must arrive in a queue.
+    pub(super) mandatory: bool,
+}
+
+/// Publishes until it is confirmed: on the next connection what the last one
+/// did not confirm. So it may arrive twice, but not never.
+pub(super) struct Publisher {
+    link: Link,
+    declared: Arc<Declared>,
+    clock: Clock,
+}
+
+/// What became of a message.
+enum Fate {
+    Confirmed,
+    /// No queue takes it.
+    Returned,
+}
+
+impl Publisher {
+    pub(super) fn new(link: Link, declared: Arc<Declared>, clock: Clock) -> Self {
+        Publisher {
+            link,
+            declared,
+            clock,
+        }
+    }
+
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Publishes `letter`.
+    ///
+    /// # Errors
+    /// When it was not confirmed in [`PATIENCE`], or the broker takes no messages.
+    pub(super) async fn publish(&self, letter: &Letter) -> Result<(), BrokerError> {
+        let deadline = self.clock.now() + PATIENCE;
+        loop {
+            let session = self.link.session(deadline).await?;
+            if session.blocked() {
+                return Err(BrokerError::new(
+                    "it takes no messages: memory or disk is low",
+                ));
+            }
+            match self.attempt(letter, &session, deadline).await {
+                Ok(Fate::Confirmed) => return Ok(()),
+                Ok(Fate::Returned) if !letter.makes_queue => {
+                    return Err(BrokerError::new("no queue takes the message"));
+                }
+                Ok(Fate::Returned) => self.declared.forget(&letter.key),
+                Err(error) if !session.is_lost() => return Err(error),
+                Err(error) if self.clock.now() >= deadline => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        letter: &Letter,
+        session: &Session,
+        deadline: Moment,
+    ) -> Result<Fate, BrokerError> {
+        let attempt = async {
+            if letter.makes_queue {
+                self.declared.ensure(&letter.key, session).await?;
+            }
+            send(letter, session).await
+        };
+        let attempted = self.clock.timeout_at(deadline, attempt).await;
+        attempted.map_err(|_| BrokerError::new("not confirmed in time"))?
+    }
+}
+
+async fn send(letter: &Letter, session: &Session) -> Result<Fate, BrokerError> {
+    let options = BasicPublishOptions {
+        mandatory: letter.mandatory,
+        ..BasicPublishOptions::default()
+    };
+    let published = async {
+        let (exchange, key) = (letter.exchange.as_str().into(), letter.key.as_str().into());
+        let properties = letter.properties.clone();
+        let confirm =
+            session
+                .channel
+                .basic_publish(exchange, key, options, &letter.data, properties);
+        confirm.await?.await
+    };
+    match session.ask(published).await? {
+        Confirmation::Nack(_) => Err(BrokerError::new("it refused the message")),
+        Confirmation::Ack(Some(_)) => Ok(Fate::Returned),
+        Confirmation::Ack(None) | Confirmation::NotRequested => Ok(Fate::Confirmed),
+    }
+}

@@ -1,0 +1,123 @@
+//! The broker is killed and started again, under load. `THERMOCLINE_BROKER_RESTARTS`
+//! says how often.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use thermocline_broker::{Broker, Limits, RabbitMq};
+
+use crate::scene::{Scene, connect, until};
+
+const QUEUES: [&str; 3] = ["a", "b", "c"];
+
+/// What is published and what has come.
+#[derive(Default)]
+struct Traffic {
+    over: AtomicBool,
+    serial: AtomicU64,
+}
+
+impl Traffic {
+    /// Publishes until it is over; returns what was confirmed.
+    async fn publish(&self, broker: &RabbitMq, queue: &str) -> HashSet<String> {
+        let mut confirmed = HashSet::new();
+        while !self.over.load(Ordering::Relaxed) {
+            let number = self.serial.fetch_add(1, Ordering::Relaxed).to_string();
+            if broker.publish(queue, number.clone().into()).await.is_ok() {
+                confirmed.insert(number);
+            }
+        }
+        confirmed
+    }
+
+    /// Acknowledges whatever comes, until it is over and nothing comes any more.
+    async fn consume(&self, broker: &RabbitMq, queue: &str) -> HashSet<String> {
+        let mut deliveries = broker.consume(queue, 8).await.expect("a subscription");
+        let mut came = HashSet::new();
+        loop {
+            match tokio::time::timeout(Duration::from_secs(3), deliveries.next()).await {
+                Ok(Some(delivery)) => {
+                    came.insert(String::from_utf8_lossy(delivery.body()).into_owned());
+                    let _ = delivery.ack().await;
+                }
+                Ok(None) => panic!("the deliveries ended"),
+                Err(_) if self.over.load(Ordering::Relaxed) => return came,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Kills and starts the server; returns how long the broker took to be there
+/// after the server was.
+async fn restart(scene: &mut Scene) -> Duration {
+    scene.server.kill();
+    until("the loss is noticed", || scene.broker.available().is_err()).await;
+    scene.server.boot().await;
+    let up = Instant::now();
+    until("it is connected again", || scene.broker.available().is_ok()).await;
+    let connected = up.elapsed();
+    while let Err(error) = scene.broker.publish("probe", "a".into()).await {
+        eprintln!("not yet: {error}");
+    }
+    println!(
+        "connected after {connected:?}, confirmed after {:?}",
+        up.elapsed()
+    );
+    up.elapsed()
+}
+
+async fn restart_often(scene: &mut Scene, often: usize) -> Vec<Duration> {
+    let mut recoveries = Vec::new();
+    for _ in 0..often {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        recoveries.push(restart(scene).await);
+    }
+    recoveries.sort();
+    recoveries
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarts_under_load_lose_nothing() {
+    let Some(mut scene) = Scene::open(Limits::default()).await else {
+        return;
+    };
+    let often = std::env::var("THERMOCLINE_BROKER_RESTARTS").map_or(2, |it| it.parse().unwrap());
+    let other = connect(&scene.server.url(), "one", Limits::default()).await;
+    let traffic = Traffic::default();
+    let publishing = async {
+        let each = QUEUES.map(|queue| traffic.publish(&other, queue));
+        futures_util::future::join_all(each).await
+    };
+    let consuming = async {
+        let each = QUEUES.map(|queue| traffic.consume(&other, queue));
+        futures_util::future::join_all(each).await
+    };
+    let restarting = async {
+        let recoveries = restart_often(&mut scene, often).await;
+        traffic.over.store(true, Ordering::Relaxed);
+        recoveries
+    };
+    let (confirmed, came, recoveries) = tokio::join!(publishing, consuming, restarting);
+    let sum = |sets: &[HashSet<String>]| sets.iter().map(HashSet::len).sum::<usize>();
+    println!(
+        "{often} restarts: {} confirmed, {} came; back after {:?} (median), {:?} (most)",
+        sum(&confirmed),
+        sum(&came),
+        recoveries[often / 2],
+        recoveries[often - 1],
+    );
+    for (confirmed, came) in confirmed.iter().zip(&came) {
+        let missing: Vec<_> = confirmed.difference(came).collect();
+        assert!(
+            missing.is_empty(),
+            "confirmed and never delivered: {missing:?}"
+        );
+    }
+    assert!(
+        recoveries[often - 1] <= Duration::from_secs(10),
+        "{recoveries:?}"
+    );
+}
