@@ -21,7 +21,7 @@ use crate::deployment::Controlled;
 pub(super) struct Page {
     #[serde(default, deserialize_with = "params::limit::<_, LARGEST_PAGE>")]
     limit: Option<u32>,
-    #[serde(default, deserialize_with = "params::name")]
+    #[serde(default, deserialize_with = "params::name_cursor")]
     cursor: Option<String>,
 }
 

@@ -93,11 +93,25 @@ pub(super) fn limit<'de, D: Deserializer<'de>, const MOST: u32>(
     }
 }
 
-/// The place where a page ended.
+/// The place where a page ended; empty asks for the first page.
 pub(super) fn cursor<'de, D: Deserializer<'de>>(query: D) -> Result<Option<i64>, D::Error> {
-    let text = String::deserialize(query)?;
-    let error = |_| D::Error::custom("must be the `next` of a page before");
-    text.parse().map(Some).map_err(error)
+    match &*String::deserialize(query)? {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| no_place()),
+    }
+}
+
+/// The deployment at which a page ended; empty asks for the first page.
+pub(super) fn name_cursor<'de, D: Deserializer<'de>>(query: D) -> Result<Option<String>, D::Error> {
+    match String::deserialize(query)? {
+        text if text.is_empty() => Ok(None),
+        text if is_dns_label(&text) => Ok(Some(text)),
+        _ => Err(no_place()),
+    }
+}
+
+fn no_place<E: Error>() -> E {
+    E::custom("must be the `next` of a page before")
 }
 
 /// A whole number, 0 or more.

@@ -195,7 +195,7 @@ async fn what_happened_can_be_read_and_the_server_is_well() {
     assert!(ran.out.contains("provider docker   FAILED "), "{}", ran.out);
     assert!(ran.out.contains("provider toy      ok"), "{}", ran.out);
     let stranger = server.run(&["ps", "--token", "wrong"]).await;
-    refused(&stranger, 1, "does not accept this token");
+    refused(&stranger, 3, "does not accept this token");
     let nobody = server.run(&["ps", "--server", "http://127.0.0.1:1"]).await;
     refused(&nobody, 1, "cannot reach the server");
 }
