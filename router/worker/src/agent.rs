@@ -1,0 +1,236 @@
+//! The one task that decides: which queues are served, which models are held,
+//! which job is next. Everything that takes time runs in tasks of its own, and
+//! comes back as an [`Event`].
+
+mod hear;
+mod load;
+mod look;
+mod pull;
+mod report;
+mod serve;
+mod turns;
+mod watch;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use thermocline_broker::{Broker, Delivery};
+use thermocline_clock::Clock;
+use thermocline_policy::Moment;
+use thermocline_policy::fleet::{Bucket, Regroup};
+use thermocline_wire::fleet::WorkerState;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Semaphore, watch as channel};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::demand::Demands;
+use crate::event::{Event, Events, Origin, Wish};
+use crate::job::Bench;
+use crate::peers::Peers;
+use crate::residents::Residents;
+use crate::{Memory, Runtime, Settings};
+use serve::Served;
+
+/// What keeps a worker from taking jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing.
+    Taking,
+    /// Its runtime is down.
+    Down,
+    /// A gateway wants it to take no more, until it does not.
+    Resting,
+    /// It ends what it has, and then itself.
+    Draining,
+}
+
+/// A delivery that waits for a permit.
+struct Waiting {
+    queue: String,
+    origin: Origin,
+    delivery: Delivery,
+    since: Moment,
+}
+
+/// Jobs of one queue in hand, by what brought them.
+type Hands = BTreeMap<Origin, u32>;
+
+/// The state of one worker, owned by its task.
+pub(crate) struct Agent {
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) broker: Arc<dyn Broker>,
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) memory: Arc<dyn Memory>,
+    pub(crate) bench: Arc<Bench>,
+    pub(crate) state: channel::Sender<WorkerState>,
+    events: Events,
+    phase: Phase,
+    demands: Demands,
+    peers: Peers,
+    residents: Residents,
+    served: BTreeMap<String, Served>,
+    /// Jobs in hand by queue.
+    hands: BTreeMap<String, Hands>,
+    last_served: BTreeMap<String, Moment>,
+    wishes: BTreeMap<String, Vec<Wish>>,
+    /// Queues that are not joined before a moment, and how often that was put off.
+    avoided: BTreeMap<String, (Moment, u32)>,
+    waiting: VecDeque<Waiting>,
+    cold: Bucket,
+    /// Since when no permit has been free.
+    busy_since: Option<Moment>,
+    /// Whether subscriptions rest, since jobs are taken one by one.
+    paused: bool,
+    /// The queue whose turn has come, though others that hold the memory have jobs.
+    due: Option<String>,
+    regroup: Regroup,
+    /// Since when the first job of each queue waits.
+    firsts: BTreeMap<String, Moment>,
+    /// Those that begin nothing new for its sake.
+    making_room: BTreeSet<String>,
+    /// Whether something changed that cold queues wait for.
+    cold_changed: bool,
+    /// Looks into queues that are on their way.
+    takes: u32,
+    report: report::Reporting,
+    /// Subscriptions so far.
+    subscriptions: Origin,
+    /// Everything that takes time; ends with the agent.
+    tasks: JoinSet<()>,
+    next_look: Moment,
+    next_report: Moment,
+}
+
+impl Agent {
+    pub(crate) fn new(
+        parts: crate::Parts,
+        bench: Arc<Bench>,
+        state: channel::Sender<WorkerState>,
+    ) -> Self {
+        let now = parts.clock.now();
+        let (burst, every) = parts.settings.cold;
+        let regroup = Regroup::new(parts.settings.regroup);
+        Agent {
+            report: report::Reporting::new(&parts.settings, &bench.incarnation, &*parts.memory),
+            cold: Bucket::new(every, burst),
+            settings: parts.settings,
+            clock: parts.clock,
+            broker: parts.broker,
+            runtime: parts.runtime,
+            memory: parts.memory,
+            events: bench.events.clone(),
+            bench,
+            state,
+            phase: Phase::Down,
+            demands: Demands::default(),
+            peers: Peers::default(),
+            residents: Residents::default(),
+            served: BTreeMap::new(),
+            hands: BTreeMap::new(),
+            last_served: BTreeMap::new(),
+            wishes: BTreeMap::new(),
+            avoided: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            busy_since: None,
+            paused: false,
+            due: None,
+            regroup,
+            firsts: BTreeMap::new(),
+            making_room: BTreeSet::new(),
+            cold_changed: false,
+            takes: 0,
+            subscriptions: 0,
+            tasks: JoinSet::new(),
+            next_look: now,
+            next_report: now,
+        }
+    }
+
+    /// Works until `drain` says so, and then until what is in hand has ended.
+    pub(crate) async fn run(
+        mut self,
+        mut heard: UnboundedReceiver<Event>,
+        drain: CancellationToken,
+    ) {
+        self.listen();
+        self.watch_runtime();
+        while !self.is_over() {
+            tokio::select! {
+                biased;
+                () = drain.cancelled(), if self.phase != Phase::Draining => self.begin_drain(),
+                event = heard.recv() => match event {
+                    Some(event) => self.handle(event),
+                    None => break,
+                },
+                () = self.clock.sleep_until(self.next_look) => self.look(),
+                () = self.clock.sleep_until(self.next_report) => self.report_now(),
+                () = self.clock.sleep_until(self.next_moment()) => {}
+            }
+            self.pull();
+            self.report_changes();
+        }
+        self.leave_nothing().await;
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Delivered {
+                queue,
+                origin,
+                delivery,
+            } => self.delivered(queue, origin, delivery),
+            Event::Taken {
+                queue,
+                delivery,
+                permit,
+            } => self.taken(queue, delivery, permit),
+            Event::Wants(wish) => self.wanted(wish),
+            Event::Done { deployment } => self.run_ended(&deployment),
+            Event::Freed => {}
+            Event::Settled { queue, origin, end } => self.settled(&queue, origin, end),
+            Event::Loaded { deployment, result } => self.loaded(&deployment, result),
+            Event::Unloaded { deployment, gone } => self.unloaded(&deployment, gone),
+            Event::Runtime(seen) => self.runtime_seen(seen),
+            Event::Demand(body) => self.hear_demand(&body),
+            Event::Report(body) => self.hear_report(&body),
+            Event::Knows { reply_to, answer } => {
+                let _asker_left = answer.send(self.demands.knows(&reply_to, self.clock.now()));
+            }
+        }
+    }
+
+    fn begin_drain(&mut self) {
+        tracing::info!("draining: what is in hand ends");
+        self.phase = Phase::Draining;
+        self.stop_taking();
+    }
+
+    /// Whether it has drained.
+    fn is_over(&self) -> bool {
+        self.phase == Phase::Draining && self.hands.is_empty() && self.takes == 0
+    }
+
+    /// Unloads everything: nothing runs on when its worker is gone.
+    async fn leave_nothing(mut self) {
+        self.tasks.shutdown().await;
+        self.announce_state().await;
+        let held: Vec<String> = self
+            .residents
+            .iter()
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        let unloads = held
+            .iter()
+            .map(|deployment| self.runtime.unload(deployment));
+        for error in join_all(unloads).await.into_iter().filter_map(Result::err) {
+            tracing::warn!(%error, "a model was not unloaded; the next start clears it");
+        }
+    }
+
+    fn permits(&self) -> &Arc<Semaphore> {
+        &self.bench.permits
+    }
+}

@@ -1,0 +1,122 @@
+//! Whether the runtime lives, and still holds what it should.
+
+use std::time::Duration;
+
+use thermocline_broker::{BrokerError, Topic};
+
+use super::{Agent, Phase};
+use crate::Runtime;
+use crate::event::{Event, Events, Seen};
+
+const EVERY: Duration = Duration::from_secs(2);
+/// Looks in a row that show no life before the runtime counts as down.
+const MISSES: u32 = 2;
+/// Between two looks at a runtime that shows none.
+const SOON: Duration = Duration::from_millis(500);
+/// Every so many looks, what nobody here holds is cleared.
+const CLEAR_EVERY: u32 = 15;
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+
+impl Agent {
+    /// Looks at the runtime again and again; at first it is cleared.
+    pub(super) fn watch_runtime(&mut self) {
+        let (runtime, clock, events) = (
+            self.runtime.clone(),
+            self.clock.clone(),
+            self.events.clone(),
+        );
+        self.tasks.spawn(async move {
+            while let Err(error) = runtime.clear().await {
+                tracing::warn!(%error, "the runtime cannot be cleared of what an earlier life left");
+                clock.sleep(EVERY).await;
+            }
+            let (mut misses, mut looks) = (0, 0);
+            loop {
+                let alive = runtime.alive().await;
+                misses = if alive { 0 } else { misses + 1 };
+                if alive || misses >= MISSES {
+                    let seen = Seen { alive, dead: Vec::new() };
+                    let _agent_ended = events.send(Event::Runtime(seen));
+                }
+                looks += 1;
+                if alive && looks % CLEAR_EVERY == 0 {
+                    let _next_time = runtime.clear().await;
+                }
+                clock.sleep(if alive { EVERY } else { SOON }).await;
+            }
+        });
+    }
+
+    /// Looks at once: a run ended as if its process had died.
+    pub(super) fn inspect(&mut self) {
+        let held: Vec<String> = self.residents.ready().map(str::to_owned).collect();
+        let (runtime, events) = (self.runtime.clone(), self.events.clone());
+        self.tasks.spawn(inspect(runtime, events, held));
+    }
+
+    /// What a look at the runtime showed.
+    pub(super) fn runtime_seen(&mut self, seen: Seen) {
+        seen.dead
+            .iter()
+            .for_each(|deployment| self.died(deployment));
+        match (self.phase, seen.alive) {
+            (Phase::Taking | Phase::Resting, false) => {
+                tracing::warn!("the runtime is down: no job is taken before it is back");
+                self.phase = Phase::Down;
+                self.stop_taking();
+            }
+            (Phase::Down, true) => {
+                tracing::info!("the runtime is up: jobs are taken");
+                self.phase = Phase::Taking;
+                self.next_look = self.clock.now();
+                self.inspect();
+            }
+            _ => {}
+        }
+    }
+
+    /// Listens to gateways and workers, again whenever that ends.
+    pub(super) fn listen(&mut self) {
+        for topic in [Topic::Demand, Topic::Report] {
+            let (broker, clock, events) =
+                (self.broker.clone(), self.clock.clone(), self.events.clone());
+            self.tasks.spawn(async move {
+                loop {
+                    let heard = listen(&*broker, topic, &events).await;
+                    if let Err(error) = heard {
+                        tracing::warn!(%error, "the broker cannot be listened to");
+                    }
+                    clock.sleep(LISTEN_AGAIN).await;
+                }
+            });
+        }
+    }
+}
+
+async fn inspect(runtime: std::sync::Arc<dyn Runtime>, events: Events, held: Vec<String>) {
+    let alive = runtime.alive().await;
+    let mut dead = Vec::new();
+    for deployment in held {
+        if !alive || !runtime.holds(&deployment).await {
+            dead.push(deployment);
+        }
+    }
+    let _agent_ended = events.send(Event::Runtime(Seen { alive, dead }));
+}
+
+async fn listen(
+    broker: &dyn thermocline_broker::Broker,
+    topic: Topic,
+    events: &Events,
+) -> Result<(), BrokerError> {
+    use futures_util::StreamExt;
+    let mut said = broker.listen(topic).await?;
+    while let Some(body) = said.next().await {
+        let event = match topic {
+            Topic::Demand => Event::Demand(body),
+            Topic::Report => Event::Report(body),
+        };
+        let _agent_ended = events.send(event);
+    }
+    Ok(())
+}

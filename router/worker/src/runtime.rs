@@ -1,0 +1,117 @@
+//! What executes models on this node.
+
+mod forward;
+mod instances;
+mod kserve;
+
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::Stream;
+use http::{HeaderMap, Method, StatusCode, Uri};
+use thermocline_wire::fleet::{FailureKind, Model};
+
+pub(crate) use forward::end_to_end;
+pub use instances::InstanceRuntime;
+pub use kserve::KserveRuntime;
+
+/// A response's body, as it comes.
+pub type Body = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
+
+/// A request for a model, as its client made it.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The method.
+    pub method: Method,
+    /// Path and query.
+    pub target: Uri,
+    /// End-to-end headers.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub payload: Bytes,
+}
+
+/// What a model answers.
+pub struct RunResponse {
+    /// The status.
+    pub status: StatusCode,
+    /// End-to-end headers.
+    pub headers: HeaderMap,
+    /// The body; its place at the model is taken until it ends or is dropped.
+    pub body: Body,
+}
+
+/// Why a model could not be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// Not now: no memory, no device, nobody who answers, or too slow.
+    #[error("{0}")]
+    OutOfCapacity(String),
+    /// Never, as it is: its image or artefact is wrong.
+    #[error("{0}")]
+    Incompatible(String),
+}
+
+impl LoadError {
+    /// The failure of a job that waited for it.
+    pub const fn kind(&self) -> FailureKind {
+        match self {
+            LoadError::OutOfCapacity(_) => FailureKind::OutOfCapacity,
+            LoadError::Incompatible(_) => FailureKind::Incompatible,
+        }
+    }
+}
+
+/// Why a request got no response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The process that ran it is gone.
+    #[error("the model's process died")]
+    Died,
+    /// It broke off, or answered nothing that is HTTP.
+    #[error("the model broke off")]
+    BrokeOff,
+    /// The model is not held here (any more); nothing was run.
+    #[error("the model is not loaded")]
+    NotLoaded,
+}
+
+/// Loads, unloads and runs models: a process of its own, which may die while
+/// its worker lives.
+///
+/// Every call is bounded by its caller, who drops it: a load that is dropped
+/// must leave nothing behind that the next [`Runtime::unload`] does not clear.
+#[async_trait]
+pub trait Runtime: Send + Sync {
+    /// Clears what an earlier life of this worker has left running.
+    ///
+    /// # Errors
+    /// [`LoadError`] when the runtime cannot be asked; try again.
+    async fn clear(&self) -> Result<(), LoadError>;
+
+    /// Whether the runtime lives and answers. Loads that take long are no reason to say no.
+    async fn alive(&self) -> bool;
+
+    /// Makes `model` ready to run. One load of a deployment runs at a time.
+    ///
+    /// # Errors
+    /// [`LoadError`]; nothing of it is left then.
+    async fn load(&self, model: &Model) -> Result<(), LoadError>;
+
+    /// Frees what `deployment` holds; fine when it holds nothing.
+    ///
+    /// # Errors
+    /// [`LoadError`] when that is not certain; try again.
+    async fn unload(&self, deployment: &str) -> Result<(), LoadError>;
+
+    /// Runs one request on the model of `deployment`, up to the response's head.
+    /// Dropping the call or the body aborts it.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    async fn run(&self, deployment: &str, request: RunRequest) -> Result<RunResponse, RunError>;
+
+    /// Whether the model of `deployment` is still there: false once its process has died.
+    async fn holds(&self, deployment: &str) -> bool;
+}

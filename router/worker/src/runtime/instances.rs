@@ -1,0 +1,292 @@
+//! Models as instances of a provider that makes them on this node: containers
+//! of the Docker daemon, processes of the simulated cloud.
+
+mod pool;
+mod start;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::future::try_join_all;
+use http::StatusCode;
+use thermocline_clock::Clock;
+use thermocline_policy::Tier;
+use thermocline_provider::{Provider, ProviderInstance, ProviderState, list_all};
+use thermocline_wire::fleet::Model;
+use tokio_util::sync::CancellationToken;
+use ulid::Ulid;
+
+use super::forward::Forward;
+use super::{RunError, RunRequest, RunResponse, Runtime};
+use crate::LoadError;
+use pool::{Member, Place, Pool};
+use start::Start;
+
+/// When to look whether a member that broke off has died: its provider may see it late.
+const LOOKS: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_millis(200),
+    Duration::from_millis(800),
+];
+
+/// Between two tries to start a member anew.
+const RESTART_PAUSE: Duration = Duration::from_secs(5);
+
+/// A runtime over a provider that makes instances on this node.
+///
+/// What it makes carries its own owner's mark, so that it finds what an earlier
+/// life has left, and nobody else's sweep touches it.
+#[derive(Clone)]
+pub struct InstanceRuntime(Arc<Parts>);
+
+struct Parts {
+    provider: Arc<dyn Provider>,
+    owner: String,
+    tier: Tier,
+    clock: Clock,
+    forward: Forward,
+    held: Mutex<BTreeMap<String, Held>>,
+}
+
+/// What a deployment holds here.
+#[derive(Default)]
+struct Held {
+    keys: BTreeSet<String>,
+    pool: Option<Arc<Pool>>,
+    model: Option<Model>,
+    /// Ends what starts members anew.
+    over: CancellationToken,
+}
+
+impl InstanceRuntime {
+    /// Instances of `tier` at `provider`, marked as `owner`'s: letters, digits and `-`.
+    pub fn new(
+        provider: Arc<dyn Provider>,
+        owner: impl Into<String>,
+        tier: Tier,
+        clock: Clock,
+    ) -> Self {
+        InstanceRuntime(Arc::new(Parts {
+            provider,
+            owner: owner.into(),
+            tier,
+            clock,
+            forward: Forward::new(),
+            held: Mutex::default(),
+        }))
+    }
+}
+
+impl Parts {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pool(&self, deployment: &str) -> Option<Arc<Pool>> {
+        self.held().get(deployment)?.pool.clone()
+    }
+
+    fn keep(&self, deployment: &str, key: &str) {
+        let mut held = self.held();
+        let entry = held.entry(deployment.to_owned()).or_default();
+        entry.keys.insert(key.to_owned());
+    }
+
+    /// Starts one more instance. Its key is kept first, so that it can be cleared
+    /// whatever becomes of this call.
+    async fn start(&self, model: &Model) -> Result<Member, LoadError> {
+        let key = Ulid::generate().to_string();
+        self.keep(&model.deployment, &key);
+        let start = Start {
+            provider: &*self.provider,
+            forward: &self.forward,
+            clock: &self.clock,
+            model,
+            deadline: self.clock.now() + Duration::from_millis(model.start_timeout_ms),
+        };
+        let request = start::request(model, &self.owner, self.tier);
+        start.ready(&key, &request).await
+    }
+
+    async fn owned(&self) -> Result<Vec<ProviderInstance>, LoadError> {
+        let listed = list_all(&*self.provider, &self.owner).await;
+        let (instances, _) = listed.map_err(|e| LoadError::OutOfCapacity(e.detail))?;
+        Ok(instances)
+    }
+
+    async fn clear_if(&self, wanted: impl Fn(&str) -> bool) -> Result<(), LoadError> {
+        let all = self.owned().await?;
+        let clear = all
+            .iter()
+            .filter(|instance| wanted(&instance.key) && instance.state != ProviderState::Gone)
+            .map(|instance| start::gone(&*self.provider, &self.clock, &instance.id));
+        try_join_all(clear).await.map(|_| ())
+    }
+
+    /// Whether the member has died; looked at more than once.
+    async fn has_died(&self, id: &str) -> bool {
+        for pause in LOOKS {
+            self.clock.sleep(pause).await;
+            match self.provider.get(id).await {
+                Ok(Some(instance)) if lives(instance.state) => {}
+                Ok(_) => return true,
+                Err(_) => {}
+            }
+        }
+        false
+    }
+
+    /// The member of `place` is out of turn; another is started in its seat
+    /// where there is a reason to keep the pool.
+    fn replace(self: &Arc<Self>, deployment: &str, place: &Place, pool: &Arc<Pool>) {
+        let Some(seat) = pool.remove(&place.member.id) else {
+            return;
+        };
+        let (parts, pool) = (self.clone(), pool.clone());
+        let (deployment, id) = (deployment.to_owned(), place.member.id.clone());
+        let over = self.held().get(&deployment).map(|held| held.over.clone());
+        tokio::spawn(
+            over.unwrap_or_default()
+                .run_until_cancelled_owned(async move {
+                    parts.restart(&deployment, seat, &id, &pool).await;
+                }),
+        );
+    }
+
+    /// Starts another member in `seat`, again and again while others serve.
+    async fn restart(&self, deployment: &str, seat: usize, id: &str, pool: &Arc<Pool>) {
+        pool.vacant(seat).await;
+        loop {
+            let started = match start::gone(&*self.provider, &self.clock, id).await {
+                Ok(()) => self.another(deployment).await,
+                Err(error) => Err(error),
+            };
+            match started {
+                Ok(member) => return pool.seat(seat, member),
+                Err(error) if !pool.has_members() => {
+                    tracing::warn!(deployment, %error, "the last member was not started anew");
+                    return pool.close();
+                }
+                Err(error) => tracing::warn!(deployment, %error, "a member was not started anew"),
+            }
+            self.clock.sleep(RESTART_PAUSE).await;
+        }
+    }
+
+    async fn another(&self, deployment: &str) -> Result<Member, LoadError> {
+        let model = self.held().get(deployment).and_then(|h| h.model.clone());
+        let unloaded = || LoadError::OutOfCapacity("it was unloaded meanwhile".into());
+        self.start(&model.ok_or_else(unloaded)?).await
+    }
+
+    /// What became of the member that gave no answer.
+    async fn without_answer(
+        self: &Arc<Self>,
+        deployment: &str,
+        place: &Place,
+        pool: &Arc<Pool>,
+    ) -> RunError {
+        let died = self.has_died(&place.member.id).await;
+        let restarts = pool.terms().restart_on_error;
+        match (died, pool.is_shared() || restarts) {
+            (true, false) => {
+                pool.remove(&place.member.id);
+                pool.close();
+            }
+            (true, true) => self.replace(deployment, place, pool),
+            (false, _) if restarts => self.replace(deployment, place, pool),
+            (false, _) => {}
+        }
+        if died {
+            RunError::Died
+        } else {
+            RunError::BrokeOff
+        }
+    }
+}
+
+#[async_trait]
+impl Runtime for InstanceRuntime {
+    async fn clear(&self) -> Result<(), LoadError> {
+        let parts = &self.0;
+        let kept: BTreeSet<String> = parts
+            .held()
+            .values()
+            .flat_map(|held| held.keys.iter().cloned())
+            .collect();
+        parts.clear_if(|key| !kept.contains(key)).await
+    }
+
+    async fn alive(&self) -> bool {
+        self.0.provider.capabilities().await.is_ok() && self.0.owned().await.is_ok()
+    }
+
+    async fn load(&self, model: &Model) -> Result<(), LoadError> {
+        let parts = &self.0;
+        self.unload(&model.deployment).await?;
+        let count = pool::instances(&model.terms);
+        let started = try_join_all((0..count).map(|_| parts.start(model))).await;
+        let members = match started {
+            Ok(members) => members,
+            Err(error) => {
+                self.unload(&model.deployment).await?;
+                return Err(error);
+            }
+        };
+        let mut held = parts.held();
+        let entry = held.entry(model.deployment.clone()).or_default();
+        entry.pool = Some(Pool::new(members, model.terms.clone()));
+        entry.model = Some(model.clone());
+        Ok(())
+    }
+
+    async fn unload(&self, deployment: &str) -> Result<(), LoadError> {
+        let parts = &self.0;
+        let keys = match parts.held().get_mut(deployment) {
+            Some(held) => {
+                held.over.cancel();
+                held.pool.take().iter().for_each(|pool| pool.close());
+                held.keys.clone()
+            }
+            None => return Ok(()),
+        };
+        parts.clear_if(|key| keys.contains(key)).await?;
+        parts.held().remove(deployment);
+        Ok(())
+    }
+
+    async fn run(&self, deployment: &str, request: RunRequest) -> Result<RunResponse, RunError> {
+        let parts = &self.0;
+        let pool = parts.pool(deployment).ok_or(RunError::NotLoaded)?;
+        let place = pool.place().await.ok_or(RunError::NotLoaded)?;
+        let sent = parts.forward.send(&place.member.address, request).await;
+        let Ok(mut response) = sent else {
+            return Err(parts.without_answer(deployment, &place, &pool).await);
+        };
+        if response.status.is_server_error() && pool.terms().restart_on_error {
+            errs(&response.status, deployment);
+            parts.replace(deployment, &place, &pool);
+        }
+        let body = std::mem::replace(&mut response.body, Box::pin(futures_util::stream::empty()));
+        response.body = Box::pin(body.inspect(move |_| {
+            let _until_its_end = &place;
+        }));
+        Ok(response)
+    }
+
+    async fn holds(&self, deployment: &str) -> bool {
+        let pool = self.0.pool(deployment);
+        pool.is_some_and(|pool| pool.is_open())
+    }
+}
+
+fn errs(status: &StatusCode, deployment: &str) {
+    tracing::info!(deployment, %status, "a member that errs is started anew");
+}
+
+fn lives(state: ProviderState) -> bool {
+    matches!(state, ProviderState::Ready | ProviderState::Starting)
+}

@@ -1,0 +1,190 @@
+//! How jobs, workers and runtimes end, and what the client gets.
+
+use std::time::Duration;
+
+use thermocline_broker::Limits;
+use thermocline_wire::fleet::WorkerState;
+
+use crate::stage::{Stage, seconds};
+
+#[tokio::test]
+async fn ten_thousand_expired_jobs_cost_no_second_of_a_gpu() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    for _ in 0..10_000 {
+        stage.gateway.submit("m", "x", seconds(1)).await;
+    }
+    stage.time.advance(seconds(2));
+    let node = stage.worker("gpu-1", 4, 4_000).await;
+    let alive = stage.submit("m", "y").await;
+    for _ in 0..20_000 {
+        stage.pass(Duration::from_millis(10)).await;
+        if stage.gateway.result(&alive).is_some() {
+            break;
+        }
+    }
+    assert!(stage.gateway.result(&alive).is_some());
+    assert_eq!(node.runtime.bodies(), ["y"]);
+    assert_eq!(stage.gateway.state().refused["Expired"], 10_000);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_takes_its_run_with_it() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let node = stage.worker("gpu-1", 1, 4_000).await;
+    let job = stage.submit("m", "x takes 600").await;
+    stage.pass(seconds(2)).await;
+    stage.gateway.leave(&job);
+    stage.pass(seconds(1)).await;
+    assert_eq!(node.runtime.script().running["m"], 0);
+    let next = stage.submit("m", "y").await;
+    stage.pass(seconds(1)).await;
+    assert!(stage.gateway.result(&next).is_some());
+    assert_eq!(stage.waiting("m").await, 0);
+}
+
+#[tokio::test]
+async fn a_deadline_ends_a_run() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let node = stage.worker("gpu-1", 1, 4_000).await;
+    stage.gateway.submit("m", "x takes 600", seconds(5)).await;
+    stage.pass(seconds(4)).await;
+    assert_eq!(node.runtime.script().running["m"], 1);
+    stage.pass(seconds(2)).await;
+    assert_eq!(node.runtime.script().running["m"], 0);
+    assert_eq!(node.runtime.bodies().len(), 1);
+}
+
+#[tokio::test]
+async fn b32_a_worker_that_is_told_to_end_ends_its_job_and_acknowledges_it() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let mut node = stage.worker("gpu-1", 2, 4_000).await;
+    let job = stage.submit("m", "x takes 10").await;
+    stage.pass(seconds(5)).await;
+    node.worker.drain();
+    let late = stage.submit("m", "late").await;
+    stage.pass(seconds(3)).await;
+    assert_eq!(*node.worker.state().borrow(), WorkerState::Draining);
+    stage.pass(seconds(5)).await;
+    node.worker.ended().await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(stage.waiting("m").await, 1);
+    assert_eq!(node.runtime.script().unloads, ["m"]);
+    let other = stage.worker("gpu-2", 2, 4_000).await;
+    stage.pass(seconds(15)).await;
+    assert!(stage.gateway.result(&late).is_some());
+    assert_eq!(other.runtime.bodies(), ["late"]);
+}
+
+#[tokio::test]
+async fn a_worker_that_a_gateway_sends_to_rest_takes_nothing_and_then_goes_on() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let node = stage.worker("gpu-1", 2, 4_000).await;
+    let first = stage.submit("m", "x takes 5").await;
+    stage.pass(seconds(2)).await;
+    stage.gateway.state().draining = vec!["gpu-1".into()];
+    stage.pass(seconds(1)).await;
+    let second = stage.submit("m", "y").await;
+    stage.pass(seconds(5)).await;
+    assert!(stage.gateway.result(&first).is_some());
+    assert_eq!(*node.worker.state().borrow(), WorkerState::Draining);
+    assert_eq!(stage.waiting("m").await, 1);
+    stage.gateway.state().draining.clear();
+    stage.pass(seconds(2)).await;
+    assert!(stage.gateway.result(&second).is_some());
+}
+
+fn short_lease() -> Limits {
+    Limits {
+        lease: seconds(10),
+        ..Limits::default()
+    }
+}
+
+#[tokio::test]
+async fn b33_a_job_longer_than_the_lease_is_delivered_once() {
+    let mut stage = Stage::with(short_lease());
+    stage.deploy("m", |_| {});
+    let first = stage.worker("gpu-1", 1, 4_000).await;
+    let second = stage.worker("gpu-2", 1, 4_000).await;
+    let job = stage.submit("m", "x takes 35").await;
+    stage.pass(seconds(45)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    let ran = first.runtime.bodies().len() + second.runtime.bodies().len();
+    assert_eq!(ran, 1);
+}
+
+#[tokio::test]
+async fn b33_a_job_of_a_killed_worker_is_answered_by_another() {
+    let mut stage = Stage::with(short_lease());
+    stage.deploy("m", |_| {});
+    let first = stage.worker("gpu-1", 1, 4_000).await;
+    let job = stage.submit("m", "x takes 35").await;
+    stage.pass(seconds(12)).await;
+    assert_eq!(first.runtime.bodies().len(), 1);
+    drop(first);
+    let second = stage.worker("gpu-2", 1, 4_000).await;
+    stage.pass(seconds(21)).await;
+    assert_eq!(second.runtime.bodies().len(), 1);
+    stage.pass(seconds(35)).await;
+    assert!(stage.gateway.result(&job).is_some());
+}
+
+#[tokio::test]
+async fn a_worker_whose_runtime_is_down_takes_nothing_until_it_is_back() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let node = stage.worker("gpu-1", 2, 4_000).await;
+    stage.submit("m", "x").await;
+    stage.pass(seconds(2)).await;
+    node.runtime.dies(true);
+    stage.pass(seconds(5)).await;
+    assert_eq!(*node.worker.state().borrow(), WorkerState::Down);
+    let job = stage.submit("m", "y").await;
+    stage.pass(seconds(20)).await;
+    assert_eq!(stage.waiting("m").await, 1);
+    node.runtime.dies(false);
+    stage.pass(seconds(10)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(node.runtime.script().loads, ["m", "m"]);
+}
+
+#[tokio::test]
+async fn a_job_whose_gateway_is_gone_is_dropped() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let node = stage.worker("gpu-1", 2, 4_000).await;
+    stage.submit("m", "x").await;
+    stage.pass(seconds(1)).await;
+    {
+        let mut state = stage.gateway.state();
+        state.silent = true;
+        state.cut_off.insert("gpu-1".into());
+    }
+    stage.pass(seconds(6)).await;
+    stage.submit("m", "y").await;
+    stage.pass(seconds(5)).await;
+    assert_eq!(stage.waiting("m").await, 0);
+    assert_eq!(node.runtime.bodies(), ["x"]);
+}
+
+#[tokio::test]
+async fn a_worker_that_alone_does_not_reach_the_gateway_leaves_the_job_to_others() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let cut_off = stage.worker("gpu-1", 2, 4_000).await;
+    stage.submit("m", "x").await;
+    stage.pass(seconds(2)).await;
+    stage.gateway.state().cut_off.insert("gpu-1".into());
+    let job = stage.submit("m", "y").await;
+    stage.pass(seconds(2)).await;
+    let other = stage.worker("gpu-2", 2, 4_000).await;
+    stage.pass(seconds(15)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(cut_off.runtime.bodies(), ["x"]);
+    assert_eq!(other.runtime.bodies(), ["y"]);
+}

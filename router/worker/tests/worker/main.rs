@@ -1,0 +1,10 @@
+//! What users of a fleet notice of its workers, on a clock that stands still
+//! until the test moves it.
+
+mod cache;
+mod ends;
+mod failures;
+mod gateway;
+mod runtime;
+mod sharing;
+mod stage;
