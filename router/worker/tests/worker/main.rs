@@ -1,5 +1,6 @@
 //! What users of a fleet notice of its workers, on a clock that stands still
 //! until the test moves it.
+#![allow(clippy::unwrap_used)] // the lint knows test functions, not what they call
 
 mod cache;
 mod ends;
