@@ -1,9 +1,17 @@
 //! The shared fleet as REST and metrics show it.
 
+use std::sync::Arc;
+
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
+use thermocline_broker::{Broker, Delivery, Limits, MemoryBroker};
+use thermocline_clock::Clock;
+use thermocline_fleet::{Fleet, Settings};
 use thermocline_support::fleet::FakeFleet;
-use thermocline_support::system::{Setup, manual_clock};
+use thermocline_support::system::{Setup, System, manual_clock};
+use thermocline_wire::fleet::{Class, Failure, FailureKind, Job, Obituary};
+
+use crate::scene::breathe;
 
 #[tokio::test]
 async fn workers_and_queues_are_shown_as_they_were_last_seen() {
@@ -60,4 +68,102 @@ async fn without_a_fleet_there_is_nothing_to_see_and_nothing_is_counted() {
         );
     }
     assert!(!system.admin.metrics().await.contains("thermocline_fleet_"));
+}
+
+/// A job of `m` in a worker's hands.
+async fn taken(broker: &MemoryBroker) -> (Job, Delivery) {
+    loop {
+        if let Some(delivery) = broker.take("m").await.unwrap() {
+            return (serde_json::from_slice(delivery.body()).unwrap(), delivery);
+        }
+        breathe(5).await;
+    }
+}
+
+/// A worker gives up a job of `m`; its id.
+async fn buried(broker: &MemoryBroker) -> String {
+    let (mut job, delivery) = taken(broker).await;
+    let failure = Failure {
+        run: String::new(),
+        worker: "w1".to_owned(),
+        kind: FailureKind::OutOfCapacity,
+        status: None,
+        detail: "no room for 11 GiB".to_owned(),
+        last: true,
+    };
+    job.failures.push(failure.clone());
+    let report = Obituary {
+        class: Class::Transient,
+        failure,
+    };
+    let body = serde_json::to_vec(&job).unwrap();
+    let report = serde_json::to_vec(&report).unwrap();
+    delivery.bury(body.into(), report.into()).await.unwrap();
+    job.id
+}
+
+async fn letter(system: &System, id: &str) -> Value {
+    loop {
+        let path = format!("/fleet/dead-letters/{id}");
+        let (status, letter) = system.admin.call(Method::GET, &path, None).await;
+        if status == 200 {
+            return letter;
+        }
+        breathe(5).await;
+    }
+}
+
+#[tokio::test]
+async fn b31_a_request_that_fails_for_good_is_answered_archived_and_run_once_more() {
+    let broker = Arc::new(MemoryBroker::new(Clock::system(), &Limits::default()));
+    let settings = Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        ..Settings::default()
+    };
+    let fleet = Fleet::connect(settings, broker.clone(), Clock::system()).await;
+    let fleet = Arc::new(fleet.unwrap());
+    let mut setup = Setup::new();
+    setup.providers.push(("fleet".to_owned(), fleet.clone()));
+    setup.fleet = Some(fleet);
+    let system = setup.start().await;
+    let tiers = json!({ "serverless": { "provider": "fleet" } });
+    let spec = json!({ "name": "m", "image": "i:1", "tiers": tiers });
+    system.admin.deploy(spec).await;
+
+    let mut client = system.client().await;
+    let request = client.request("POST", "/d/m/run?api_key=sentinel");
+    let request = request.header("authorization", "Bearer sentinel");
+    let (answer, id) = tokio::join!(request.body("the prompt").send(), buried(&broker));
+    assert_eq!(answer.unwrap().status, 503);
+    let found = letter(&system, &id).await;
+    assert!(!found.to_string().contains("sentinel"), "{found}");
+    assert_eq!(found["payload"]["content"], "the prompt");
+    assert_eq!(found["request"]["target"], "/run");
+    assert_eq!(
+        (&found["kind"], &found["attempts"]),
+        (&json!("out_of_capacity"), &json!(1))
+    );
+    assert_eq!(
+        (&found["class"], &found["replayable"]),
+        (&json!("transient"), &json!(true))
+    );
+
+    let path = format!("/fleet/dead-letters/{id}/replay");
+    let (status, _) = system.admin.call(Method::POST, &path, None).await;
+    assert_eq!(status, 202);
+    let again = buried(&broker).await;
+    assert_ne!(again, id);
+    assert_eq!(
+        letter(&system, &again).await["payload"]["content"],
+        "the prompt"
+    );
+    let first = loop {
+        let first = letter(&system, &id).await;
+        if first["state"] == "replayed" {
+            break first;
+        }
+        breathe(5).await;
+    };
+    assert_eq!(first["outcome"]["result"], "failed");
+    assert_eq!(first["outcome"]["kind"], "out_of_capacity");
 }
