@@ -72,13 +72,8 @@ impl ControlPlane {
     /// is intended meanwhile is never taken for an orphan.
     async fn sweep(self: &Arc<Self>, provider: &Arc<Registered>, memory: &mut Memory) {
         let began = self.clock.now();
-        if provider.tiers().is_none() {
-            provider.learn_tiers().await;
-        }
         let listed = provider.list(&self.owner).await;
-        if self.tell_news(provider, memory) && listed.is_ok() {
-            provider.learn_tiers().await; // another version may have come back
-        }
+        let changed = self.tell_news(provider, memory);
         self.take_up_undriven(provider, memory).await;
         let Ok((seen, complete)) = listed else {
             return; // no information
@@ -93,6 +88,10 @@ impl ControlPlane {
         }
         if complete {
             self.look_for_missing(provider, &seen, began).await;
+        }
+        // After a change of health another version may have come back.
+        if changed || provider.tiers().is_none() {
+            provider.learn_tiers().await;
         }
     }
 

@@ -148,14 +148,14 @@ impl FakeProvider {
         })
     }
 
-    /// How many calls about instances wait for a latch or for time.
+    /// How many calls of loops wait for a latch or for time; nobody waits for offers.
     pub fn waiting(&self) -> usize {
         self.0.state.read().paper.waiting
     }
 
-    /// Counts a call about instances that waits, for as long as the guard lives.
+    /// Counts a call of a loop that waits, for as long as the guard lives.
     pub(super) fn wait(&self, call: Call) -> Option<Waiting> {
-        if matches!(call, Call::Capabilities | Call::Offers) {
+        if call == Call::Offers {
             return None;
         }
         self.0.state.change(|state| state.paper.waiting += 1);
