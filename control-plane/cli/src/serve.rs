@@ -1,6 +1,7 @@
 //! `thermocline serve`: both planes in one process.
 
 mod adapters;
+mod broker;
 mod configuration;
 #[cfg(debug_assertions)]
 mod fail_points;

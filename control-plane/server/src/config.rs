@@ -1,5 +1,6 @@
 //! `thermocline.toml`: every key, its default, and all mistakes at once.
 
+mod broker;
 mod budget;
 mod fleet;
 
@@ -12,6 +13,7 @@ use thermocline_wire::reader::{Mistakes, Object, text};
 use thermocline_wire::window_field;
 use thiserror::Error;
 
+pub use broker::BrokerConfig;
 pub use budget::BudgetConfig;
 pub use fleet::{FleetConfig, FleetWorker, TokenSource};
 
@@ -59,6 +61,8 @@ pub struct Config {
     pub store_url: String,
     /// The file that holds the key of the secrets; beside the store's when `None`.
     pub secrets_key_file: Option<String>,
+    /// The shared fleet's queues.
+    pub broker: BrokerConfig,
     /// What a deployment that says nothing gets.
     pub defaults: Defaults,
     /// What all deployments together may cost.
@@ -97,7 +101,6 @@ fn whole(root: &Object<'_>) -> Config {
     let admin = section("admin");
     let store = section("store");
     let secrets = section("secrets");
-    let broker = section("broker");
     let local = section("local");
     let drain = section("drain");
     let of = |section: &Option<Object<'_>>, key| section.as_ref().and_then(|s| s.text(key));
@@ -118,6 +121,7 @@ fn whole(root: &Object<'_>) -> Config {
             .and_then(|s| s.read("url", store_url))
             .unwrap_or_else(|| "sqlite://thermocline.db".to_owned()),
         secrets_key_file: of(&secrets, "key_file"),
+        broker: broker::broker(section("broker")),
         defaults: defaults(root),
         budget: budget::budget(root),
         docker: local
@@ -132,13 +136,7 @@ fn whole(root: &Object<'_>) -> Config {
         outbound: outbound(root),
         fleet: fleet::fleet(root.object("fleet")),
     };
-    if let Some(broker) = &broker {
-        broker.read("url", |value| match text(value)?.as_str() {
-            "memory://" => Ok(()),
-            _ => Err("must be memory://".to_owned()),
-        });
-    }
-    for section in [request, admin, store, secrets, broker, local, drain]
+    for section in [request, admin, store, secrets, local, drain]
         .into_iter()
         .flatten()
     {

@@ -42,7 +42,7 @@ mod transitions;
 mod wake;
 
 pub use config::{
-    BudgetConfig, Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource,
+    BrokerConfig, BudgetConfig, Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource,
 };
 pub use control::{ControlPlane, Parts};
 pub use dead_letters::DeadLetterSettings;

@@ -164,6 +164,13 @@ impl Provider for Fleet {
     }
 
     async fn list(&self, owner: &str, _: Option<&str>) -> Result<InstancePage, ProviderError> {
+        // Whoever asks how the fleet is learns it by this.
+        self.hub.broker.available().map_err(|_| {
+            ProviderError::new(
+                ProviderErrorKind::Unavailable,
+                "the broker cannot be reached",
+            )
+        })?;
         let deployments = self.hub.deployments();
         let of_owner = deployments.of(owner);
         Ok(InstancePage {

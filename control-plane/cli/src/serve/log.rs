@@ -10,11 +10,9 @@ use tracing_subscriber::EnvFilter;
 pub(crate) fn log_to_stderr(level: &str) -> Redaction {
     let redaction = Redaction::default();
     let hides = redaction.clone();
-    let filter =
-        EnvFilter::try_from_env("THERMOCLINE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     // A second subscriber in one process is no fault.
     let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter(level))
         .with_writer(move || Redacted {
             out: io::stderr(),
             redaction: hides.clone(),
@@ -22,6 +20,17 @@ pub(crate) fn log_to_stderr(level: &str) -> Redaction {
         .with_ansi(io::stderr().is_terminal())
         .try_init();
     redaction
+}
+
+fn filter(level: &str) -> EnvFilter {
+    let filter =
+        EnvFilter::try_from_env("THERMOCLINE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    // The AMQP library writes down whole messages, with what admits to them;
+    // what goes wrong is told by the broker that uses it.
+    match "lapin=off".parse() {
+        Ok(silent) => filter.add_directive(silent),
+        Err(_) => filter,
+    }
 }
 
 /// Takes a whole line at a time, as the subscriber writes them.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use thermocline_broker::{Limits, MemoryBroker};
 use thermocline_clock::Clock;
 use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, Threads, TrustedProxies};
@@ -24,7 +23,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Configuration, adapters, secrets};
+use super::{Configuration, adapters, broker, secrets};
 use crate::failure::Failure;
 use crate::upkeep::store_failure;
 
@@ -79,7 +78,7 @@ pub(crate) async fn start(
         .map_err(|error| store_failure("store.url", &error))?;
     let given = std::env::var("THERMOCLINE_ADMIN_TOKEN").ok();
     given.iter().for_each(|token| redaction.hide(token));
-    let secrets = secrets::open(&config, &store, redaction).await?;
+    let secrets = secrets::open(&config, &store, redaction.clone()).await?;
     let token = AdminToken::load(&store, given.as_deref().filter(|t| !t.is_empty()))
         .await
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
@@ -93,6 +92,7 @@ pub(crate) async fn start(
         table: table.clone(),
         clock: clock.clone(),
         drain: lifecycle.drain.clone(),
+        redaction,
     };
     let control = control_plane(&config, parts, providers).await?;
     let gateway = Gateway::new(
@@ -146,6 +146,7 @@ struct Foundation {
     table: Arc<Table>,
     clock: Clock,
     drain: CancellationToken,
+    redaction: Redaction,
 }
 
 async fn control_plane(
@@ -160,7 +161,7 @@ async fn control_plane(
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
     let docker = adapters::docker(config, &on.clock)?;
     hints.push((adapters::DOCKER.to_owned(), docker.watch(&owner).boxed()));
-    let broker = Arc::new(MemoryBroker::new(on.clock.clone(), &Limits::default()));
+    let broker = broker::open(&config.broker, &owner, &on.clock, &on.redaction)?;
     let (fleet, named) = adapters::fleet(config, broker, &on.clock).await?;
     providers.push(named);
     let docker: Arc<dyn Provider> = Arc::new(docker);

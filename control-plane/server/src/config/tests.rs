@@ -10,6 +10,31 @@ fn mistakes(document: Value) -> Vec<String> {
 }
 
 #[test]
+fn the_broker_is_in_memory_or_a_rabbitmq_and_its_password_is_never_told() {
+    let read = |broker: Value| Config::read(&json!({ "broker": broker }));
+    let config = |broker: Value| read(broker).unwrap().broker;
+    assert_eq!(
+        Config::read(&json!({})).unwrap().broker,
+        BrokerConfig::Memory
+    );
+    assert_eq!(config(json!({ "url": "memory://" })), BrokerConfig::Memory);
+    let at = config(json!({ "url": "amqps://me:s3cret@rabbit/fleet" }));
+    assert_eq!(format!("{at:?}"), "RabbitMq(amqps://rabbit:5671)");
+    let env = config(json!({ "url_env": "BROKER_URL" }));
+    assert_eq!(env, BrokerConfig::Env("BROKER_URL".into()));
+    let told = read(json!({ "url": "http://me:s3cret@rabbit" }))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("broker.url") && !told.contains("s3cret"),
+        "{told}"
+    );
+    let both = json!({ "url": "memory://", "url_file": "url" });
+    let told = read(both).unwrap_err().to_string();
+    assert!(told.contains("broker.url_file: excludes url"), "{told}");
+}
+
+#[test]
 fn nothing_gives_every_default() {
     let config = Config::read(&json!({})).unwrap();
     assert_eq!(config.request_listen.to_string(), "127.0.0.1:8080");

@@ -1,0 +1,86 @@
+//! The shared fleet's queues, where the configuration says.
+
+use std::sync::Arc;
+
+use thermocline_broker::{Broker, Limits, MemoryBroker, RabbitMq};
+use thermocline_clock::Clock;
+use thermocline_server::{BrokerConfig, Redaction};
+
+use crate::failure::Failure;
+
+/// Opens them. A RabbitMQ may be away, and come later; `owner` keeps
+/// installations apart that share one.
+///
+/// # Errors
+/// A mistake of the configuration: there is no URL where it should be, or a wrong one.
+pub(super) fn open(
+    config: &BrokerConfig,
+    owner: &str,
+    clock: &Clock,
+    redaction: &Redaction,
+) -> Result<Arc<dyn Broker>, Failure> {
+    let limits = Limits::default();
+    match resolved(config)? {
+        BrokerConfig::RabbitMq(address) => {
+            redaction.hide(address.password());
+            Ok(Arc::new(RabbitMq::start(
+                address,
+                owner,
+                limits,
+                clock.clone(),
+            )))
+        }
+        _ => Ok(Arc::new(MemoryBroker::new(clock.clone(), &limits))),
+    }
+}
+
+/// With the URL read that the configuration only points to.
+fn resolved(config: &BrokerConfig) -> Result<BrokerConfig, Failure> {
+    let (key, found, missing) = match config {
+        BrokerConfig::Env(variable) => (
+            "broker.url_env",
+            std::env::var(variable).ok(),
+            format!("{variable} is not set"),
+        ),
+        BrokerConfig::File(file) => (
+            "broker.url_file",
+            std::fs::read_to_string(file).ok(),
+            "the file cannot be read, or is empty".to_owned(),
+        ),
+        there => return Ok(there.clone()),
+    };
+    let wrong = |what| Failure::mistake(format!("{key}: {what}"));
+    let url = found
+        .filter(|url| !url.trim().is_empty())
+        .ok_or_else(|| wrong(missing))?;
+    BrokerConfig::of_url(url.trim()).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_in_a_file_is_read_and_not_repeated() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("url");
+        let config = BrokerConfig::File(path.clone());
+        assert!(
+            resolved(&config)
+                .unwrap_err()
+                .to_string()
+                .contains("broker.url_file")
+        );
+        std::fs::write(&path, "amqp://me:s3cret@rabbit/fleet\n").unwrap();
+        let BrokerConfig::RabbitMq(address) = resolved(&config).unwrap() else {
+            panic!("no address");
+        };
+        assert_eq!(address.to_string(), "amqp://rabbit:5672");
+        std::fs::write(&path, "http://me:s3cret@rabbit").unwrap();
+        let told = resolved(&config).unwrap_err().to_string();
+        assert!(
+            told.contains("amqp://") && !told.contains("s3cret"),
+            "{told}"
+        );
+    }
+}
