@@ -24,6 +24,7 @@ mod session;
 mod simulate;
 mod upkeep;
 mod view;
+mod worker;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ mod planes;
 mod secrets;
 mod signals;
 mod variables;
+mod worker;
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use crate::args::Serve;
 use crate::failure::Failure;
 use layers::Document;
 
-pub(crate) use adapters::sim_state_file;
+pub(crate) use adapters::{sim_of_worker, sim_state_file};
 pub(crate) use configuration::Configuration;
 pub(crate) use log::log_to_stderr;
 pub(crate) use planes::{Planes, start};

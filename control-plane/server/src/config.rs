@@ -15,7 +15,7 @@ use thiserror::Error;
 
 pub use broker::BrokerConfig;
 pub use budget::BudgetConfig;
-pub use fleet::{FleetConfig, FleetWorker, TokenSource};
+pub use fleet::{FleetConfig, FleetWorker, TokenSource, WorkerConfig, WorkerRuntime};
 
 /// The server cannot start.
 #[derive(Debug, Error)]

@@ -42,7 +42,8 @@ mod transitions;
 mod wake;
 
 pub use config::{
-    BrokerConfig, BudgetConfig, Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource,
+    BrokerConfig, BudgetConfig, Config, FleetConfig, FleetWorker, Outbound, StartError,
+    TokenSource, WorkerConfig, WorkerRuntime,
 };
 pub use control::{ControlPlane, Parts};
 pub use dead_letters::DeadLetterSettings;

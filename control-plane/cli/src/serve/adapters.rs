@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::Failure;
 
 pub(crate) use config::{DOCKER, Providers, read};
-pub(crate) use sim::sim_state_file;
+pub(crate) use sim::{sim_of_worker, sim_state_file};
 
 use config::ProviderConfig;
 

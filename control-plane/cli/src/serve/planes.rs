@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::worker::{self, OwnWorker};
 use super::{Configuration, adapters, broker, secrets};
 use crate::failure::Failure;
 use crate::upkeep::store_failure;
@@ -38,6 +39,8 @@ pub(crate) struct Planes {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) grace: Duration,
     threads: Threads,
+    /// The shared fleet's worker in this process; drains with the rest.
+    worker: JoinHandle<()>,
     admin_plane: JoinHandle<std::io::Result<()>>,
     /// Held as long as the store is used.
     _lock: Option<File>,
@@ -48,7 +51,7 @@ impl Planes {
     pub(crate) async fn ended(self) {
         let threads = self.threads;
         let request_plane = tokio::task::spawn_blocking(move || threads.join());
-        let (_, _) = tokio::join!(request_plane, self.admin_plane);
+        let (_, _, _) = tokio::join!(request_plane, self.admin_plane, self.worker);
     }
 }
 
@@ -94,7 +97,11 @@ pub(crate) async fn start(
         drain: lifecycle.drain.clone(),
         redaction,
     };
-    let control = control_plane(&config, parts, providers).await?;
+    let (control, own) = control_plane(&config, parts, providers).await?;
+    let own = own
+        .start(&config, &folder, &clock, &lifecycle.drain)
+        .await?;
+    let worker = tokio::spawn(worker::until_drained(own, lifecycle.clone()));
     let gateway = Gateway::new(
         table,
         control.handle(),
@@ -118,6 +125,7 @@ pub(crate) async fn start(
         fresh_token: token.fresh,
         grace: config.grace,
         threads,
+        worker,
         admin_plane: tokio::spawn(admin_plane),
         lifecycle,
         _lock: lock,
@@ -153,7 +161,7 @@ async fn control_plane(
     config: &Config,
     on: Foundation,
     (mut providers, mut hints): (Vec<adapters::Named>, adapters::Hints),
-) -> Result<Arc<ControlPlane>, Failure> {
+) -> Result<(Arc<ControlPlane>, OwnWorker), Failure> {
     let owner = on
         .store
         .owner()
@@ -162,7 +170,8 @@ async fn control_plane(
     let docker = adapters::docker(config, &on.clock)?;
     hints.push((adapters::DOCKER.to_owned(), docker.watch(&owner).boxed()));
     let broker = broker::open(&config.broker, &owner, &on.clock, &on.redaction)?;
-    let (fleet, named) = adapters::fleet(config, broker, &on.clock).await?;
+    let (fleet, named) = adapters::fleet(config, broker.clone(), &on.clock).await?;
+    let own = OwnWorker::of(&fleet, broker);
     providers.push(named);
     let docker: Arc<dyn Provider> = Arc::new(docker);
     providers.push((adapters::DOCKER.to_owned(), "docker", docker));
@@ -186,9 +195,9 @@ async fn control_plane(
         probe: Arc::new(HttpProbe::new()),
         drain: on.drain,
     };
-    ControlPlane::start(parts)
-        .await
-        .map_err(|error| Failure::fault(error.to_string()))
+    let control = ControlPlane::start(parts).await;
+    let control = control.map_err(|error| Failure::fault(error.to_string()))?;
+    Ok((control, own))
 }
 
 /// With the fail points of a debug build, where the environment names one.

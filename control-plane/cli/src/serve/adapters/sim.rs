@@ -39,6 +39,23 @@ pub(super) async fn supervised(
     Ok((sim, starts))
 }
 
+/// The simulated cloud that a worker of the shared fleet has to itself, as its
+/// node: what it holds is bounded by the worker's memory alone.
+pub(crate) async fn sim_of_worker(
+    worker: &str,
+    folder: &Path,
+    clock: &Clock,
+    drain: &CancellationToken,
+) -> Result<Supervised, Failure> {
+    let settings = Settings {
+        capacity: 10_000,
+        ..Settings::default()
+    };
+    let name = format!("worker-{worker}");
+    let (sim, _starts) = supervised(&name, &settings, folder, clock, drain).await?;
+    Ok(sim)
+}
+
 /// Keys of `kind = "sim"`.
 pub(super) fn read(section: &Object<'_>) -> Settings {
     let usual = Settings::default();

@@ -1,0 +1,5 @@
+//! A worker of the shared fleet.
+
+mod node;
+
+pub(crate) use node::{Node, start};

@@ -1,0 +1,79 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use thermocline_broker::Broker;
+use thermocline_clock::Clock;
+use thermocline_docker::{DockerProvider, Limits};
+use thermocline_policy::Tier;
+use thermocline_policy::fleet::Shape;
+use thermocline_server::{WorkerConfig, WorkerRuntime};
+use thermocline_wire::fleet as wire;
+use thermocline_worker::{
+    ConfiguredMemory, HttpGateways, InstanceRuntime, KserveRuntime, Parts, Runtime, Settings,
+    Worker,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+use crate::serve::sim_of_worker;
+
+/// What a worker is started with.
+pub(crate) struct Node<'a> {
+    pub(crate) config: &'a WorkerConfig,
+    /// The Docker daemon's endpoint.
+    pub(crate) docker: &'a str,
+    /// Where process files are kept.
+    pub(crate) folder: &'a Path,
+    pub(crate) broker: Arc<dyn Broker>,
+    pub(crate) token: &'a str,
+    /// Gateways that it may call; each that a job names when empty.
+    pub(crate) gateways: &'a [String],
+    pub(crate) clock: &'a Clock,
+    /// Ends what its runtime keeps running.
+    pub(crate) drain: &'a CancellationToken,
+}
+
+/// Starts a worker.
+///
+/// # Errors
+/// What is wrong with its runtime.
+pub(crate) async fn start(node: Node<'_>) -> Result<Worker, Failure> {
+    let runtime = runtime(&node).await?;
+    let config = node.config;
+    let mut settings = Settings::new(&config.name, config.permits);
+    settings.shape = match config.shape {
+        Shape::Gpu => wire::Shape::Gpu,
+        Shape::Cpu => wire::Shape::Cpu,
+    };
+    Ok(Worker::start(Parts {
+        settings,
+        broker: node.broker,
+        gateways: Arc::new(HttpGateways::new(
+            node.token,
+            node.gateways,
+            node.clock.clone(),
+        )),
+        runtime,
+        memory: Arc::new(ConfiguredMemory::new(config.memory_mib.clone())),
+        clock: node.clock.clone(),
+    }))
+}
+
+async fn runtime(node: &Node<'_>) -> Result<Arc<dyn Runtime>, Failure> {
+    let clock = node.clock.clone();
+    // Of its own, so that neither the server's sweep nor another worker's touches it.
+    let owner = format!("fleet-w-{}", node.config.name);
+    Ok(match &node.config.runtime {
+        WorkerRuntime::Docker => {
+            let docker = DockerProvider::connect(node.docker, Limits::default(), clock.clone())
+                .map_err(|error| Failure::mistake(format!("the Docker daemon: {error}")))?;
+            let docker = Arc::new(docker);
+            Arc::new(InstanceRuntime::new(docker, owner, Tier::Local, clock))
+        }
+        WorkerRuntime::Sim => {
+            let sim = sim_of_worker(&node.config.name, node.folder, &clock, node.drain).await?;
+            Arc::new(InstanceRuntime::new(Arc::new(sim), owner, Tier::Pod, clock))
+        }
+        WorkerRuntime::Kserve(url) => Arc::new(KserveRuntime::new(url, clock)),
+    })
+}
