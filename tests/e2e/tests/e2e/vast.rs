@@ -211,9 +211,13 @@ async fn a_tier_that_its_provider_does_not_sell_is_refused() {
     let body = json!({
         "name": "m", "image": "i:1", "tiers": { "serverless": { "provider": "vast" } },
     });
-    let put = reqwest::Method::PUT;
+    let put = || reqwest::Method::PUT;
     let admin = &vast.scene.system.admin;
-    let (status, problem) = admin.call(put, "/deployments/m", Some(&body)).await;
+    // What a provider sells is known once it has been asked.
+    let dry = json!({ "items": [&body], "dry_run": true });
+    let refused = async || admin.call(put(), "/deployments", Some(&dry)).await.0 == 400;
+    vast.scene.until(SECOND, refused).await;
+    let (status, problem) = admin.call(put(), "/deployments/m", Some(&body)).await;
     assert_eq!(status.as_u16(), 400, "{problem}");
     let error = &problem["errors"][0];
     assert_eq!(error["field"], "tiers.serverless.provider");
