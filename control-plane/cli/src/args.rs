@@ -11,6 +11,7 @@ use reqwest::Url;
 use thermocline_policy::{Tier, parse_duration, parse_size};
 
 use crate::output::Format;
+use crate::worker::Worker;
 
 /// Sends each request of a model deployment to the cheapest acceptable tier.
 #[derive(Debug, Parser)]
@@ -59,6 +60,8 @@ pub(crate) struct Remote {
 pub(crate) enum Command {
     /// Run the server: request plane, admin plane, reconciler
     Serve(Serve),
+    /// Run models on this node: pull jobs of the shared fleet, load what they need
+    Worker(Box<Worker>),
     /// Show it at work: a simulated cloud, traffic, and every change of tier
     Demo(Demo),
     /// Create or replace the deployments of the files, all or none

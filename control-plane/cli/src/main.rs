@@ -82,6 +82,7 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Doctor => doctor::run(&session()?).await,
         Command::Completions(args) => completions(args.shell),
         Command::Serve(args) => serve::run(&args).await,
+        Command::Worker(args) => worker::run(&args).await,
         Command::Demo(args) => demo::run(&args).await,
         Command::Migrate(args) => upkeep::migrate(&args).await,
         Command::Backup(args) => upkeep::backup(&args).await,

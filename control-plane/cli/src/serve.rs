@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use layers::Document;
 
 pub(crate) use adapters::{sim_of_worker, sim_state_file};
+pub(crate) use broker::QUEUES;
 pub(crate) use configuration::Configuration;
 pub(crate) use log::log_to_stderr;
 pub(crate) use planes::{Planes, start};

@@ -1,5 +1,152 @@
-//! A worker of the shared fleet.
+//! `thermocline worker`: the agent of a GPU node.
 
+mod health;
 mod node;
 
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use thermocline_broker::{Broker, Limits, RabbitMq, RabbitMqAddress};
+use thermocline_clock::Clock;
+use thermocline_policy::fleet::Shape;
+use thermocline_policy::parse_size;
+use thermocline_server::{WorkerConfig, WorkerRuntime};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::deployment_name;
+use crate::failure::Failure;
+use crate::serve::{QUEUES, Signals, log_to_stderr};
+
 pub(crate) use node::{Node, start};
+
+const MIB: u64 = 1 << 20;
+
+/// Pulls jobs of the shared fleet and runs them here
+#[derive(Debug, Args)]
+pub(crate) struct Worker {
+    /// Its name, of its own in the installation
+    #[arg(long, env = "THERMOCLINE_WORKER_NAME", value_parser = deployment_name)]
+    name: String,
+    /// The broker that the server's [broker] url names: amqp://user:password@host/vhost
+    #[arg(long, value_name = "URL", env = "THERMOCLINE_BROKER__URL", hide_env_values = true, value_parser = broker)]
+    broker: RabbitMqAddress,
+    /// A file with the worker's token; else it is read from THERMOCLINE_WORKER_TOKEN
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A gateway that it may call; each that a job names when absent
+    #[arg(long = "gateway", value_name = "URL")]
+    gateways: Vec<String>,
+    /// What executes models: docker, sim, or the URL of a KServe v2 server
+    #[arg(long, default_value = "docker", value_parser = WorkerRuntime::parse)]
+    runtime: WorkerRuntime,
+    /// The Docker daemon
+    #[arg(
+        long,
+        value_name = "ENDPOINT",
+        default_value = "unix:///var/run/docker.sock"
+    )]
+    docker: String,
+    /// Jobs that it runs at a time
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    permits: u32,
+    /// Memory for models; once for each GPU
+    #[arg(long, value_name = "SIZE", required = true, value_parser = parse_size)]
+    memory: Vec<u64>,
+    /// Which work it is for
+    #[arg(long, value_enum, default_value_t = ShapeArg::Gpu)]
+    shape: ShapeArg,
+    /// Where its health is asked
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8083")]
+    health: SocketAddr,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum ShapeArg {
+    Gpu,
+    Cpu,
+}
+
+const TOKEN: &str = "THERMOCLINE_WORKER_TOKEN";
+
+/// Pulls until a signal, then ends what it has; a second signal ends it at once.
+///
+/// # Errors
+/// What keeps it from starting.
+pub(crate) async fn run(args: &Worker) -> Result<(), Failure> {
+    let redaction = log_to_stderr("info");
+    redaction.hide(args.broker.password());
+    let token = token(args.token_file.as_deref())?;
+    redaction.hide(&token);
+    let mut signals = Signals::listen()?;
+    let clock = Clock::system();
+    let config = config(args);
+    let broker = RabbitMq::start(
+        args.broker.clone(),
+        QUEUES,
+        Limits::default(),
+        clock.clone(),
+    );
+    let broker: Arc<dyn Broker> = Arc::new(broker);
+    let drain = CancellationToken::new();
+    let mut worker = start(Node {
+        config: &config,
+        docker: &args.docker,
+        folder: Path::new(""),
+        broker,
+        token: &token,
+        gateways: &args.gateways,
+        clock: &clock,
+        drain: &drain,
+    })
+    .await?;
+    health::serve(args.health, worker.state(), &clock)?;
+    eprintln!(
+        "worker {} pulls; its health at http://{}",
+        args.name, args.health
+    );
+    tokio::select! {
+        () = signals.next() => {}
+        () = worker.ended() => return Err(Failure::fault("the worker ended by itself")),
+    }
+    worker.drain();
+    tokio::select! {
+        () = worker.ended() => Ok(()),
+        () = signals.next() => {
+            tracing::warn!("exiting at once");
+            std::process::exit(1);
+        }
+    }
+}
+
+fn config(args: &Worker) -> WorkerConfig {
+    WorkerConfig {
+        name: args.name.clone(),
+        runtime: args.runtime.clone(),
+        permits: args.permits,
+        memory_mib: args.memory.iter().map(|bytes| bytes / MIB).collect(),
+        shape: match args.shape {
+            ShapeArg::Gpu => Shape::Gpu,
+            ShapeArg::Cpu => Shape::Cpu,
+        },
+    }
+}
+
+fn token(file: Option<&Path>) -> Result<String, Failure> {
+    let found = match file {
+        Some(file) => std::fs::read_to_string(file)
+            .map_err(|_| Failure::mistake("--token-file: the file cannot be read"))?,
+        None => std::env::var(TOKEN).unwrap_or_default(),
+    };
+    match found.trim() {
+        "" => Err(Failure::mistake(format!(
+            "a worker needs its token: {TOKEN}, or --token-file"
+        ))),
+        token => Ok(token.to_owned()),
+    }
+}
+
+fn broker(text: &str) -> Result<RabbitMqAddress, String> {
+    RabbitMqAddress::parse(text).map_err(|error| error.to_string())
+}

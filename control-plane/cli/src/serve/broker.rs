@@ -8,14 +8,17 @@ use thermocline_server::{BrokerConfig, Redaction};
 
 use crate::failure::Failure;
 
-/// Opens them. A RabbitMQ may be away, and come later; `owner` keeps
-/// installations apart that share one.
+/// What the names of queues begin with. Gateways and workers need nothing but the
+/// same URL to find each other, so installations that share a RabbitMQ are kept
+/// apart by its virtual hosts.
+pub(crate) const QUEUES: &str = "fleet";
+
+/// Opens them. A RabbitMQ may be away, and come later.
 ///
 /// # Errors
 /// A mistake of the configuration: there is no URL where it should be, or a wrong one.
 pub(super) fn open(
     config: &BrokerConfig,
-    owner: &str,
     clock: &Clock,
     redaction: &Redaction,
 ) -> Result<Arc<dyn Broker>, Failure> {
@@ -25,7 +28,7 @@ pub(super) fn open(
             redaction.hide(address.password());
             Ok(Arc::new(RabbitMq::start(
                 address,
-                owner,
+                QUEUES,
                 limits,
                 clock.clone(),
             )))

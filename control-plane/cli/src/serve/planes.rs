@@ -169,7 +169,7 @@ async fn control_plane(
         .map_err(|error| Failure::fault(format!("store.url: {error}")))?;
     let docker = adapters::docker(config, &on.clock)?;
     hints.push((adapters::DOCKER.to_owned(), docker.watch(&owner).boxed()));
-    let broker = broker::open(&config.broker, &owner, &on.clock, &on.redaction)?;
+    let broker = broker::open(&config.broker, &on.clock, &on.redaction)?;
     let (fleet, named) = adapters::fleet(config, broker.clone(), &on.clock).await?;
     let own = OwnWorker::of(&fleet, broker);
     providers.push(named);
