@@ -46,6 +46,8 @@ struct Kept {
     serverless: ServerlessMeter,
     /// What it took that has no price yet.
     unpriced: Taken,
+    /// When prices were asked for that the mode goes by.
+    asked: Moment,
     /// Until when everything is counted.
     counted: Moment,
     /// Where the slot that runs began.
@@ -122,6 +124,7 @@ impl Books {
             comparison: Comparison::begin(now),
             serverless: ServerlessMeter::default(),
             unpriced: Taken::default(),
+            asked: now,
             counted: now,
             slot: Moment::from_nanos(now.nanos() / slot * slot),
             arrivals: 0,

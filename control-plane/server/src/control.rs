@@ -196,6 +196,7 @@ impl ControlPlane {
         self.open_books().await?;
         self.weigh_pods();
         for deployment in self.all() {
+            self.begin_books(&deployment);
             self.publish(&deployment);
         }
         self.publish_table();

@@ -282,6 +282,7 @@ impl ControlPlane {
             }
             None => self.add(row, spec),
         };
+        self.begin_books(&deployment);
         self.publish(&deployment);
         deployment.bump();
         self.nudge(&deployment);

@@ -98,7 +98,17 @@ impl ControlPlane {
         Some(quote.price.or(self.assumed(tier)))
     }
 
-    /// The same, asked for now if it was never asked.
+    /// Whether a tier of `spec` has no price yet because its provider has not
+    /// answered for the first time.
+    pub(crate) fn awaits_prices(&self, spec: &Spec) -> bool {
+        let kept = self.quotes.kept();
+        let unanswered = |wanted: &Wanted| kept.get(wanted).is_none_or(|quote| !quote.asked);
+        let tiers = [Tier::Serverless, Tier::Pod].into_iter();
+        let mut wanted = tiers.filter_map(|tier| Wanted::of(spec, tier));
+        wanted.any(|wanted| self.providers.contains_key(&wanted.provider) && unanswered(&wanted))
+    }
+
+    /// The price of `tier`, asked for now if it was never asked.
     pub(crate) async fn asked_price(
         self: &Arc<Self>,
         spec: &Spec,

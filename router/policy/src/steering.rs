@@ -51,6 +51,8 @@ pub struct Steering {
     regret: Regret,
     /// On pods for the objective, whatever they cost.
     held_to_objective: bool,
+    /// The first answer about prices is on its way.
+    awaits_prices: bool,
 }
 
 impl Steering {
@@ -65,7 +67,23 @@ impl Steering {
             model: CostModel::default(),
             regret: Regret::default(),
             held_to_objective: false,
+            awaits_prices: false,
         }
+    }
+
+    /// Whether the first answer about prices is on its way. A mode that goes by
+    /// prices moves neither way meanwhile, since fixed rates might promote what
+    /// prices would not, and a hold would keep it there.
+    pub fn await_prices(&mut self, awaited: bool) {
+        if self.awaits_prices != awaited {
+            self.awaits_prices = awaited;
+            self.steer();
+        }
+    }
+
+    /// Whether the first answer about prices is on its way.
+    pub fn is_awaiting_prices(&self) -> bool {
+        self.awaits_prices
     }
 
     /// Takes over prices and times as they are known now.
@@ -156,7 +174,9 @@ impl Steering {
             return;
         }
         self.in_force = match (self.mode, self.break_even) {
-            (PolicyMode::Thresholds, _) | (_, BreakEven::Unpriced(_)) => self.base,
+            (PolicyMode::Thresholds, _) => self.base,
+            (_, BreakEven::Unpriced(_)) if self.awaits_prices => self.moving(false, false),
+            (_, BreakEven::Unpriced(_)) => self.base,
             (PolicyMode::BreakEven, at) => self.around(at),
             // A pod that never pays is not tried out.
             (PolicyMode::Regret, BreakEven::Never) => self.around(BreakEven::Never),
@@ -196,8 +216,11 @@ impl Steering {
 
     /// Neither way, until the regret is as large as the switch.
     fn by_regret(&self) -> Thresholds {
-        let away = self.regret.moves();
-        let on_pod = self.regret.on_pod();
+        self.moving(self.regret.moves(), self.regret.on_pod())
+    }
+
+    /// `away` to the other tier at any rate, or at none.
+    fn moving(&self, away: bool, on_pod: bool) -> Thresholds {
         let (promote_rps, demote_rps) = match (away, on_pod) {
             (true, false) => (0.0, 0.0),
             (true, true) => (f64::INFINITY, f64::INFINITY),

@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Calendar, CostModel, InstanceState, Moment, NanoUsd, Rate, SLOT, Spec, Tier, UsdPerSecond, Work,
+    Calendar, CostModel, InstanceState, Moment, NanoUsd, PolicyMode, Rate, SLOT, Spec, Tier,
+    UsdPerSecond, Work,
 };
-use thermocline_table::{Deployment, Tally};
+use thermocline_table::{Config, Deployment, Tally};
 
 use super::{Kept, Paid, steering};
 use crate::control::ControlPlane;
@@ -12,6 +13,8 @@ use crate::costs::service;
 use crate::deployment::Controlled;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
+/// How long a mode that goes by prices waits for the first answer.
+const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
 /// What one look at a deployment sees of it.
 struct Look<'d> {
@@ -32,6 +35,19 @@ impl ControlPlane {
         }
     }
 
+    /// Asks what a deployment costs that was just written or found, where its mode
+    /// goes by that; nothing moves until the answer is there, or is late.
+    pub(crate) fn begin_books(self: &Arc<Self>, deployment: &Controlled) {
+        let config = deployment.live.config.load();
+        let mut kept = deployment.books.kept();
+        kept.follow(&config.settings);
+        if config.settings.mode != PolicyMode::Thresholds {
+            kept.asked = self.clock.now();
+            self.learn(deployment, &mut kept, &config);
+            kept.put_in_force(&deployment.live);
+        }
+    }
+
     fn keep(self: &Arc<Self>, deployment: &Controlled, now: Moment, wall: i64) {
         let live = &*deployment.live;
         let config = live.config.load();
@@ -41,7 +57,9 @@ impl ControlPlane {
             kept.counted = now;
             return;
         }
-        let mut look = Look {
+        // First of all: what has come is counted by what is known.
+        self.learn(deployment, &mut kept, &config);
+        let look = Look {
             live,
             model: *kept.steering.model(),
             now,
@@ -60,17 +78,21 @@ impl ControlPlane {
         }
         kept.counted = now;
         if kept.slot + SLOT <= now {
-            let wait = config.settings.value_of_wait;
-            kept.learn(self.model_of(deployment, &config.spec, wait));
-            look.model = *kept.steering.model();
-            // A price that has come is that of the slot's work too.
-            kept.pay_workers(&look);
             kept.hold_to_objective(&look, &config.spec);
         }
         while kept.slot + SLOT <= now {
             kept.end_slot(&look);
         }
         kept.put_in_force(live);
+    }
+
+    /// Takes over prices and times, as far as they are known now.
+    fn learn(self: &Arc<Self>, deployment: &Controlled, kept: &mut Kept, config: &Config) {
+        let wait = config.settings.value_of_wait;
+        kept.learn(self.model_of(deployment, &config.spec, wait));
+        let late = kept.asked + FIRST_ANSWER <= self.clock.now();
+        let awaits = !late && self.awaits_prices(&config.spec);
+        kept.steering.await_prices(awaits);
     }
 
     /// Prices as they are known, times as they were measured.
@@ -144,9 +166,10 @@ impl Kept {
         }
     }
 
-    /// Whether nothing came since the last look.
+    /// Whether nothing came since the last look, and no prices are waited for.
     fn is_quiet(&self, live: &Deployment) -> bool {
-        live.arrivals() == self.arrivals && taken(live) == self.taken
+        let nothing_came = live.arrivals() == self.arrivals && taken(live) == self.taken;
+        nothing_came && !self.steering.is_awaiting_prices()
     }
 
     fn learn(&mut self, model: CostModel) {

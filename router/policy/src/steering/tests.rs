@@ -66,6 +66,26 @@ fn without_both_prices_the_fixed_thresholds_hold() {
 }
 
 #[test]
+fn while_the_first_prices_are_on_their_way_nothing_moves() {
+    let mut unpriced = model(0.0);
+    unpriced.prices.serverless = None;
+    for mode in [PolicyMode::BreakEven, PolicyMode::Regret] {
+        let mut steering = steering(mode, &unpriced);
+        steering.await_prices(true);
+        assert_eq!(rates(&steering), STAY, "{mode:?}");
+        steering.await_prices(false);
+        assert_eq!(*steering.thresholds(), Thresholds::default(), "{mode:?}");
+    }
+    let mut fixed = steering(PolicyMode::Thresholds, &unpriced);
+    fixed.await_prices(true);
+    assert_eq!(
+        *fixed.thresholds(),
+        Thresholds::default(),
+        "needs no prices"
+    );
+}
+
+#[test]
 fn a_pod_that_never_pays_is_never_taken_and_one_that_is_free_always() {
     let mut dear = model(0.0);
     dear.prices.pod = UsdPerSecond::of(0.000_76);

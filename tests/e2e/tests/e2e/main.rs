@@ -27,6 +27,7 @@ mod limits;
 mod local;
 mod metrics;
 mod pool;
+mod prices;
 mod processes;
 mod provisioning;
 mod replacements;
