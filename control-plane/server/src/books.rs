@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use thermocline_policy::{
     BreakEven, CostModel, Hindsight, Margins, Moment, NanoUsd, PolicyMode, Regret, SLOT,
-    ServerlessMeter, Settings, Shadow, Steering, Taken, Thresholds, Tier,
+    ServerlessMeter, Settings, Shadow, SoFar, Steering, Taken, Thresholds, Tier,
 };
 use thermocline_store::Measure;
 use thermocline_table::Measured;
@@ -89,8 +89,8 @@ struct Comparison {
     /// Paid since then, and come.
     paid: f64,
     arrivals: i64,
-    /// An earlier process compared too, so a pod of its own would be there.
-    resumed: bool,
+    /// What earlier processes compared.
+    resumed: Option<SoFar>,
 }
 
 /// What the same requests cost, and would have cost otherwise, dollars.

@@ -117,6 +117,21 @@ impl Store {
         Ok(rows.bind(from).bind(to).fetch_all(&self.readers).await?)
     }
 
+    /// Everything ever compared, summed over the hours.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn compared(&self) -> Result<Vec<WhatIfEntry>> {
+        let rows = sqlx::query_as(
+            "select 0 as hour, deployment, sum(arrivals) as arrivals,
+             sum(paid_nano_usd) as paid_nano_usd,
+             sum(serverless_nano_usd) as serverless_nano_usd,
+             sum(pod_nano_usd) as pod_nano_usd,
+             sum(optimum_nano_usd) as optimum_nano_usd from what_if group by deployment",
+        );
+        Ok(rows.fetch_all(&self.readers).await?)
+    }
+
     /// What came from slot `from` on, in order.
     ///
     /// # Errors

@@ -32,17 +32,43 @@ pub struct Hindsight {
     begins: VecDeque<(Moment, f64)>,
 }
 
+/// What the same arrivals have cost so far, dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SoFar {
+    /// All on serverless.
+    pub serverless: f64,
+    /// With one pod, kept from the beginning.
+    pub pod: f64,
+    /// At best.
+    pub least: f64,
+}
+
 impl Hindsight {
-    /// Begins at `now` without a pod, or with one that is `ready`. The costs must
-    /// come from a [`Shadow`](crate::Shadow) that begins likewise.
-    pub fn new(now: Moment, ready: bool) -> Self {
+    /// Begins at `now` without a pod. The costs must come from a
+    /// [`Shadow`](crate::Shadow) whose pod boots from then on.
+    pub fn new(now: Moment) -> Self {
         Hindsight {
             now,
             serverless: 0.0,
             pod: 0.0,
             without: 0.0,
-            with: if ready { 0.0 } else { f64::INFINITY },
+            with: f64::INFINITY,
             begins: VecDeque::from([(now, 0.0)]),
+        }
+    }
+
+    /// Goes on at `now` with what was counted before: whoever has a pod then has
+    /// paid for it from the beginning. The costs must come from a
+    /// [`Shadow`](crate::Shadow) whose pod is there.
+    pub fn resumed(now: Moment, so_far: SoFar) -> Self {
+        let without = so_far.least - so_far.serverless;
+        Hindsight {
+            serverless: so_far.serverless,
+            pod: so_far.pod,
+            without,
+            with: so_far.pod - so_far.serverless,
+            begins: VecDeque::from([(now, without)]),
+            ..Hindsight::new(now)
         }
     }
 

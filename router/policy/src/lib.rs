@@ -34,7 +34,7 @@ pub use decision::{
     Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide, transition,
 };
 pub use error::{FieldError, FieldErrors};
-pub use hindsight::Hindsight;
+pub use hindsight::{Hindsight, SoFar};
 pub use instance::{InstanceEvent, InstanceState, StateError};
 pub use meter::{Places, ServerlessMeter, Taken};
 pub use money::NanoUsd;

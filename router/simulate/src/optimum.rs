@@ -17,7 +17,7 @@ impl Optimum {
             model: *model,
             last: Moment::ORIGIN,
             shadow: Shadow::booting_from(Moment::ORIGIN),
-            hindsight: Hindsight::new(Moment::ORIGIN, false),
+            hindsight: Hindsight::new(Moment::ORIGIN),
         }
     }
 

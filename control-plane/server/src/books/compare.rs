@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, Hindsight, Moment, Prices, Shadow, UsdPerSecond};
+use thermocline_policy::{CostModel, Hindsight, Moment, Prices, Shadow, SoFar, UsdPerSecond};
 
 use super::{Comparison, WhatIf};
 
@@ -18,14 +18,20 @@ impl Comparison {
             uncompared: now,
             paid: 0.0,
             arrivals: 0,
-            resumed: false,
+            resumed: None,
         }
     }
 
-    /// Goes on with what an earlier process compared: a pod alone is there.
-    pub(super) fn resume(&mut self) {
+    /// Goes on with what earlier processes compared: the pod of who has only
+    /// pods is there.
+    pub(super) fn resume(&mut self, sums: WhatIf) {
         self.shadow = Shadow::default();
-        self.resumed = true;
+        self.last = sums;
+        self.resumed = Some(SoFar {
+            serverless: sums.serverless,
+            pod: sums.pod,
+            least: sums.optimum,
+        });
     }
 
     /// A slot with so many `arrivals` is over at `now`; what it adds, where both
@@ -57,7 +63,10 @@ impl Comparison {
             return None;
         }
         let resumed = self.resumed;
-        let begin = || Hindsight::new(begun, resumed);
+        let begin = || match resumed {
+            Some(so_far) => Hindsight::resumed(begun, so_far),
+            None => Hindsight::new(begun),
+        };
         let hindsight = self.hindsight.get_or_insert_with(begin);
         hindsight.advance(cost, span, model);
         let paid = self.last.paid + paid;

@@ -7,7 +7,7 @@ use thermocline_store::{
 };
 use thermocline_table::Sketch;
 
-use super::{Books, Paid};
+use super::{Books, Paid, WhatIf};
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 
@@ -29,15 +29,24 @@ impl ControlPlane {
                     usd: entry.cost.as_usd(),
                 };
                 let payee = (entry.tier, entry.provider);
-                let mut kept = deployment.books.kept();
-                kept.paid.insert(payee, paid);
-                kept.comparison.resume();
+                deployment.books.kept().paid.insert(payee, paid);
             }
         }
+        self.open_comparisons().await?;
         self.open_budgets().await?;
         for row in self.store.measures().await? {
             if let Some(deployment) = self.deployment(&row.deployment) {
                 sketch(&deployment, row.tier, row.what).restore(&row.counts);
+            }
+        }
+        Ok(())
+    }
+
+    async fn open_comparisons(&self) -> Result<(), StoreError> {
+        for sums in self.store.compared().await? {
+            if let Some(deployment) = self.deployment(&sums.deployment) {
+                let mut kept = deployment.books.kept();
+                kept.comparison.resume(what_if(&sums));
             }
         }
         Ok(())
@@ -144,6 +153,16 @@ impl Books {
                 deployment: name.to_owned(),
                 arrivals,
             }));
+    }
+}
+
+fn what_if(entry: &WhatIfEntry) -> WhatIf {
+    WhatIf {
+        arrivals: entry.arrivals,
+        paid: entry.paid.as_usd(),
+        serverless: entry.serverless.as_usd(),
+        pod: entry.pod.as_usd(),
+        optimum: entry.optimum.as_usd(),
     }
 }
 

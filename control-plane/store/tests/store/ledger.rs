@@ -67,8 +67,12 @@ async fn what_would_have_been_adds_up_too() {
         pod: NanoUsd(20),
         optimum: NanoUsd(10),
     };
+    let later = WhatIfEntry {
+        hour: 12,
+        ..entry.clone()
+    };
     let postings = Postings {
-        what_if: vec![entry.clone(), entry.clone()],
+        what_if: vec![entry.clone(), entry.clone(), later],
         ..Postings::default()
     };
     post(&store, &postings).await;
@@ -77,6 +81,9 @@ async fn what_would_have_been_adds_up_too() {
     assert_eq!((rows[0].arrivals, rows[0].optimum), (4, NanoUsd(20)));
     assert_eq!(rows[0].paid, NanoUsd(80));
     assert!(store.what_if(4, 10).await.unwrap().is_empty());
+    let ever = store.compared().await.unwrap();
+    assert_eq!(ever.len(), 1);
+    assert_eq!((ever[0].arrivals, ever[0].pod), (6, NanoUsd(60)));
 }
 
 #[tokio::test]

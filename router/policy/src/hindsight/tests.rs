@@ -19,6 +19,14 @@ fn model(boot: u64) -> CostModel {
     }
 }
 
+/// Without a pod, or with one that is ready and has cost nothing yet.
+fn begun(ready: bool) -> Hindsight {
+    match ready {
+        true => Hindsight::resumed(Moment::ORIGIN, SoFar::default()),
+        false => Hindsight::new(Moment::ORIGIN),
+    }
+}
+
 /// Every way through the moments, tried out.
 struct Ways<'c> {
     costs: &'c [SlotCost],
@@ -71,7 +79,7 @@ proptest! {
         let costs = costs.into_iter().enumerate();
         let costs: Vec<SlotCost> = costs.map(|(i, (a, s))| slot(a, spill(i, a, s))).collect();
         let model = model(boot as u64 * 10);
-        let mut hindsight = Hindsight::new(Moment::ORIGIN, false);
+        let mut hindsight = Hindsight::new(Moment::ORIGIN);
         for cost in &costs {
             hindsight.advance(*cost, STEP, &model);
         }
@@ -111,7 +119,7 @@ proptest! {
             true => Shadow::default(),
             false => Shadow::booting_from(Moment::ORIGIN),
         };
-        let mut hindsight = Hindsight::new(Moment::ORIGIN, ready);
+        let mut hindsight = begun(ready);
         let (mut now, mut sum) = (Moment::ORIGIN, 0.0);
         for count in counts {
             shadow.count(now, STEP, count, &model);
@@ -141,7 +149,7 @@ fn a_pod_alone_pays_its_boot_and_serverless_meanwhile() {
         ..model(25)
     };
     let alone = |mut shadow: Shadow, ready| {
-        let mut hindsight = Hindsight::new(Moment::ORIGIN, ready);
+        let mut hindsight = begun(ready);
         let mut now = Moment::ORIGIN;
         for _ in 0..5 {
             shadow.take(now, model.work.service, &model);
@@ -158,10 +166,37 @@ fn a_pod_alone_pays_its_boot_and_serverless_meanwhile() {
     assert!((kept - 0.05).abs() < 1e-9, "{kept}");
 }
 
+/// A pod that nobody has paid for so far is not there after a restart.
+#[test]
+fn who_goes_on_without_a_pod_pays_for_what_comes() {
+    let model = model(150);
+    let so_far = SoFar {
+        serverless: 0.66,
+        pod: 3.0,
+        least: 0.66,
+    };
+    let mut hindsight = Hindsight::resumed(Moment::ORIGIN, so_far);
+    hindsight.advance(slot(0.38, 0.0), STEP, &model);
+    assert!((hindsight.serverless_alone() - 1.04).abs() < 1e-9);
+    assert!((hindsight.least() - 1.04).abs() < 1e-9, "{hindsight:?}");
+    // Where keeping one is the cheapest so far, it is there and goes on costing.
+    let mut kept = Hindsight::resumed(
+        Moment::ORIGIN,
+        SoFar {
+            pod: 0.5,
+            least: 0.5,
+            ..so_far
+        },
+    );
+    kept.advance(slot(0.38, 0.0), STEP, &model);
+    assert!((kept.pod_alone() - 0.51).abs() < 1e-9);
+    assert!(kept.least() <= 0.51 && kept.least() >= 0.5, "{kept:?}");
+}
+
 #[test]
 fn memory_is_that_of_one_boot() {
     let model = model(150);
-    let mut hindsight = Hindsight::new(Moment::ORIGIN, false);
+    let mut hindsight = Hindsight::new(Moment::ORIGIN);
     for i in 0..10_000 {
         let cost = slot(f64::from(i % 7) * 0.01, 0.0);
         hindsight.advance(cost, STEP, &model);
@@ -225,7 +260,7 @@ fn it_is_just_below_the_cheapest_of_all_courses() {
         model.work.cold_start = Duration::from_secs_f64(numbers.unit() * 40.0);
         let arrivals = trace(&mut numbers);
         let mut shadow = Shadow::booting_from(Moment::ORIGIN);
-        let mut hindsight = Hindsight::new(Moment::ORIGIN, false);
+        let mut hindsight = Hindsight::new(Moment::ORIGIN);
         let mut last = Moment::ORIGIN;
         for at in &arrivals {
             let span = at.since(last);

@@ -86,3 +86,21 @@ async fn the_first_worker_is_charged_what_is_known_of_it_and_so_it_is_after_a_re
     let second = usd(&what_if(&scene).await, "paid_usd") - first;
     assert!((0.02..=first).contains(&second), "{second}");
 }
+
+/// Nobody had a pod, so none is there that serves for nothing.
+#[tokio::test]
+async fn the_optimum_pays_for_what_comes_after_a_restart() {
+    let scene = scene(100.0, 0.01).await;
+    scene.deploy(tiers(), json!({})).await;
+    serve(&scene).await;
+    scene.pass(secs(70)).await;
+    let before = what_if(&scene).await;
+    assert_eq!(usd(&before, "optimum_usd"), usd(&before, "serverless_usd"));
+    let scene = scene.crash(SECOND).await;
+    serve(&scene).await;
+    scene.pass(secs(70)).await;
+    let after = what_if(&scene).await;
+    assert!(usd(&after, "serverless_usd") > usd(&before, "serverless_usd"));
+    assert_eq!(usd(&after, "optimum_usd"), usd(&after, "serverless_usd"));
+    assert_eq!(usd(&after, "optimum_usd"), usd(&after, "paid_usd"));
+}
