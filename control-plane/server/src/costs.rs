@@ -16,11 +16,11 @@ pub(crate) fn costs_json(deployment: &Controlled, now: Moment) -> Value {
     let config = live.config.load();
     let steer = deployment.books.steer();
     let rate = Rate::per_second(live.observe(now).rps).unwrap_or_default();
-    let service = service(&live.tally, &steer.model);
+    let p95 = |tier| service(&live.tally, &steer.model, tier).p95;
     let tiers = [Tier::Serverless, Tier::Pod].into_iter();
     let tiers: Vec<Value> = tiers
         .filter(|tier| config.spec.tiers.set().has(*tier))
-        .map(|tier| tier_json(&steer.model, tier, rate, service.p95))
+        .map(|tier| tier_json(&steer.model, tier, rate, p95(tier)))
         .collect();
     let objective = config.spec.objective.as_ref();
     json!({
@@ -34,8 +34,18 @@ pub(crate) fn costs_json(deployment: &Controlled, now: Moment) -> Value {
     })
 }
 
-/// Service times over all tiers; the prior's where nothing was measured.
-pub(crate) fn service(tally: &Tally, model: &CostModel) -> Measured {
+/// Service times of `tier`: those of the busiest tier where it has none, the
+/// prior's where nothing was measured.
+pub(crate) fn service(tally: &Tally, model: &CostModel, tier: Tier) -> Measured {
+    let own = tally.service[tier].measured();
+    match own.count {
+        0 => busiest(tally, model),
+        _ => own,
+    }
+}
+
+/// Service times of the tier that has most; the prior's where nothing was measured.
+fn busiest(tally: &Tally, model: &CostModel) -> Measured {
     let all = tally.service.iter().map(|(_, sketch)| sketch.measured());
     let most = all
         .max_by_key(|measured| measured.count)
@@ -78,7 +88,7 @@ fn prices_json(model: &CostModel) -> Value {
 
 fn times_json(model: &CostModel, tally: &Tally, config: &Config) -> Value {
     let work = &model.work;
-    let measured = service(tally, model);
+    let measured = busiest(tally, model);
     let started = |tier: Tier| tally.starts[tier].measured().count;
     let pod_idle = config.spec.idle_timeout(Tier::Pod);
     json!({
@@ -122,5 +132,27 @@ fn regret_json(mode: PolicyMode, steer: &Steer) -> Value {
             "to": if steer.regret.on_pod() { Tier::Serverless } else { Tier::Pod },
         }),
         PolicyMode::Thresholds | PolicyMode::BreakEven => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pod_answers_quickly_says_nothing_of_serverless() {
+        let (tally, model) = (Tally::default(), CostModel::default());
+        let p95 = |tier| service(&tally, &model, tier).p95;
+        assert_eq!(p95(Tier::Serverless), model.work.service, "the prior");
+        tally.service[Tier::Serverless].record(Duration::from_millis(1_100));
+        assert!(
+            p95(Tier::Pod) > Duration::from_secs(1),
+            "as far as is known"
+        );
+        for _ in 0..100 {
+            tally.service[Tier::Pod].record(Duration::from_millis(120));
+        }
+        assert!(p95(Tier::Pod) < Duration::from_millis(200));
+        assert!(p95(Tier::Serverless) > Duration::from_secs(1));
     }
 }

@@ -183,7 +183,7 @@ impl Kept {
     fn hold_to_objective(&mut self, look: &Look<'_>, spec: &Spec) {
         let objective = spec.objective.as_ref().map(|objective| objective.p95);
         let rate = Rate::per_second(look.live.observe(look.now).rps).unwrap_or_default();
-        let service = service(&look.live.tally, &look.model).p95;
+        let service = service(&look.live.tally, &look.model, Tier::Serverless).p95;
         self.steering.hold_to(objective, service, rate);
     }
 
