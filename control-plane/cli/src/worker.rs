@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use thermocline_broker::{Broker, Limits, RabbitMq, RabbitMqAddress};
 use thermocline_clock::Clock;
 use thermocline_policy::fleet::Shape;
@@ -55,17 +56,11 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "SIZE", required = true, value_parser = parse_size)]
     memory: Vec<u64>,
     /// Which work it is for
-    #[arg(long, value_enum, default_value_t = ShapeArg::Gpu)]
-    shape: ShapeArg,
+    #[arg(long, default_value = "gpu", value_parser = shapes())]
+    shape: Shape,
     /// Where its health is asked
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8083")]
     health: SocketAddr,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum ShapeArg {
-    Gpu,
-    Cpu,
 }
 
 const TOKEN: &str = "THERMOCLINE_WORKER_TOKEN";
@@ -126,11 +121,15 @@ fn config(args: &Worker) -> WorkerConfig {
         runtime: args.runtime.clone(),
         permits: args.permits,
         memory_mib: args.memory.iter().map(|bytes| bytes / MIB).collect(),
-        shape: match args.shape {
-            ShapeArg::Gpu => Shape::Gpu,
-            ShapeArg::Cpu => Shape::Cpu,
-        },
+        shape: args.shape,
     }
+}
+
+fn shapes() -> impl TypedValueParser<Value = Shape> {
+    PossibleValuesParser::new(["gpu", "cpu"]).map(|name| match &*name {
+        "cpu" => Shape::Cpu,
+        _ => Shape::Gpu,
+    })
 }
 
 fn token(file: Option<&Path>) -> Result<String, Failure> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thermocline_policy::{EnvValue, HostHeader, Load, Selection, Shape, Spec, Strategy, Tier};
 use thermocline_provider::{FleetRequest, InstanceRequest, ProviderError, ProviderErrorKind};
-use thermocline_wire::fleet::{self, Terms};
+use thermocline_wire::fleet::Terms;
 
 use crate::deployment::Controlled;
 use crate::provider::name_for;
@@ -75,9 +75,10 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
 fn fleet_request(spec: &Spec) -> Option<FleetRequest> {
     let tier = spec.fleet()?;
     let pool = &spec.concurrency;
-    let memory = match tier.fleet.shape {
-        Some(Shape::Cpu) => spec.resources.memory,
-        Some(Shape::Gpu) | None => spec.resources.vram,
+    let shape = tier.fleet.shape.unwrap_or_default();
+    let memory = match shape {
+        Shape::Cpu => spec.resources.memory,
+        Shape::Gpu => spec.resources.vram,
     };
     Some(FleetRequest {
         start_timeout_ms: u64::try_from(spec.health.start_timeout.as_millis()).unwrap_or(u64::MAX),
@@ -87,10 +88,7 @@ fn fleet_request(spec: &Spec) -> Option<FleetRequest> {
             gpus: spec.resources.gpus,
             max_workers: tier.max_workers,
             pinned: tier.fleet.pinned,
-            shape: match tier.fleet.shape {
-                Some(Shape::Cpu) => fleet::Shape::Cpu,
-                Some(Shape::Gpu) | None => fleet::Shape::Gpu,
-            },
+            shape: shape.into(),
             preemptible: tier.fleet.preemptible,
             idle_timeout_s: tier.idle_timeout.as_secs(),
             max_concurrency: pool.max_concurrency.unwrap_or(0),

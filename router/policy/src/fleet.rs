@@ -24,6 +24,7 @@ mod standing;
 mod subscriptions;
 mod terms;
 
+pub use crate::Shape;
 pub use autoscale::{PoolTerms, PoolView, Prewarm, Stabiliser, prewarm, workers_wanted};
 pub use bucket::Bucket;
 pub use class::{Class, NotReplayable, may_replay};
@@ -38,4 +39,4 @@ pub use queue::{Peer, QueueView, Residence, WorkerView};
 pub use regroup::{Regroup, Waiting};
 pub use score::{Score, Scoring, score};
 pub use subscriptions::{Changes, Join, Leave, LeaveReason, subscriptions};
-pub use terms::{Shape, Terms};
+pub use terms::Terms;

@@ -7,8 +7,6 @@ use thermocline_policy::Moment;
 use thermocline_policy::fleet::{Identity, Mib, Peer};
 use thermocline_wire::fleet::{Report, WorkerState};
 
-use crate::nouns;
-
 /// Other workers, as last heard. One that is silent for longer than it said is forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Peers(BTreeMap<String, Heard>);
@@ -57,7 +55,7 @@ impl Peers {
 pub(crate) fn peer(report: &Report) -> Peer {
     Peer {
         id: Identity::of(&report.worker),
-        shape: nouns::shape(report.shape),
+        shape: report.shape.into(),
         memory: Mib(report.memory_mib),
         free: Mib(report.free_mib),
         busy: report.in_flight >= report.permits,

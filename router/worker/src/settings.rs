@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use thermocline_policy::fleet::Shape;
 use thermocline_policy::fleet::{Eviction, Patience, Scoring};
-use thermocline_wire::fleet::Shape;
 
 /// What a worker is told.
 #[derive(Debug, Clone)]

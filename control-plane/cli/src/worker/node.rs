@@ -5,9 +5,7 @@ use thermocline_broker::Broker;
 use thermocline_clock::Clock;
 use thermocline_docker::{DockerProvider, Limits};
 use thermocline_policy::Tier;
-use thermocline_policy::fleet::Shape;
 use thermocline_server::{WorkerConfig, WorkerRuntime};
-use thermocline_wire::fleet as wire;
 use thermocline_worker::{
     ConfiguredMemory, HttpGateways, InstanceRuntime, KserveRuntime, Parts, Runtime, Settings,
     Worker,
@@ -41,10 +39,7 @@ pub(crate) async fn start(node: Node<'_>) -> Result<Worker, Failure> {
     let runtime = runtime(&node).await?;
     let config = node.config;
     let mut settings = Settings::new(&config.name, config.permits);
-    settings.shape = match config.shape {
-        Shape::Gpu => wire::Shape::Gpu,
-        Shape::Cpu => wire::Shape::Cpu,
-    };
+    settings.shape = config.shape;
     Ok(Worker::start(Parts {
         settings,
         broker: node.broker,

@@ -1,16 +1,7 @@
 use std::num::NonZeroU32;
 
 use super::Mib;
-
-/// Which workers a model is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Shape {
-    /// Workers with a GPU.
-    #[default]
-    Gpu,
-    /// Workers without one.
-    Cpu,
-}
+use crate::Shape;
 
 /// The terms on which the fleet runs a deployment, as far as scores and memory need them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

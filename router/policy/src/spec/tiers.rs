@@ -173,9 +173,10 @@ pub struct FleetOptions {
 }
 
 /// Which workers of the shared fleet a deployment is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Shape {
     /// Those with a GPU.
+    #[default]
     Gpu,
     /// Those without one.
     Cpu,

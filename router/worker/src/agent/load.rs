@@ -7,10 +7,10 @@ use thermocline_policy::fleet::{Admission, Resident, Want, admit};
 use thermocline_wire::fleet::{Model, Terms};
 
 use super::Agent;
+use crate::LoadError;
 use crate::demand::Work;
 use crate::event::{Event, Run, Wish};
 use crate::residents::Stage;
-use crate::{LoadError, nouns};
 
 /// How long a claimed job waits for room before another worker may have it.
 const ROOM_WITHIN: Duration = Duration::from_secs(30);
@@ -193,7 +193,7 @@ impl Agent {
         as_if_idle: bool,
     ) -> Admission<'_> {
         let now = self.clock.now();
-        let want_terms = nouns::terms(terms);
+        let want_terms = terms.into();
         let want = Want {
             terms: &want_terms,
             starving,

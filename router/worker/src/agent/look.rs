@@ -7,7 +7,6 @@ use thermocline_policy::fleet::{Identity, Mib, QueueView, Terms, WorkerView, sub
 
 use super::{Agent, Phase};
 use crate::demand::Work;
-use crate::nouns;
 
 /// What a queue's view is made of.
 struct Row {
@@ -125,7 +124,7 @@ impl Agent {
             None => entry.map(|entry| &entry.terms),
         };
         Row {
-            terms: terms.map(nouns::terms),
+            terms: terms.map(Into::into),
             holders: self.peers.holders(identity(queue)),
             queue: queue.to_owned(),
             work,

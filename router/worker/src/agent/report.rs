@@ -31,7 +31,7 @@ impl Reporting {
         let total: Mib = memory.devices().iter().map(|device| device.total).sum();
         let peer = Peer {
             id: thermocline_policy::fleet::Identity::of(&settings.name),
-            shape: crate::nouns::shape(settings.shape),
+            shape: settings.shape,
             memory: total,
             free: total,
             busy: false,
@@ -105,7 +105,7 @@ impl Agent {
             sequence: self.report.sequence,
             valid_ms: u64::try_from(valid.as_millis()).unwrap_or(u64::MAX),
             state: self.report.state,
-            shape: self.settings.shape,
+            shape: self.settings.shape.into(),
             permits: self.settings.permits,
             in_flight: self.in_flight(),
             memory_mib: total,

@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Agent, Phase, Waiting};
 use crate::event::{Assignment, End, Event, Events, Origin, Permit};
-use crate::nouns;
+use crate::limit::limit;
 
 /// After a subscription ended, or could not be made.
 const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(1);
@@ -181,7 +181,7 @@ impl Agent {
     /// Jobs of `queue` that this worker may have in hand.
     pub(super) fn limit(&self, queue: &str) -> u32 {
         let entry = self.residents.get(queue);
-        entry.map_or(1, |entry| nouns::limit(&entry.terms, self.settings.permits))
+        entry.map_or(1, |entry| limit(&entry.terms, self.settings.permits))
     }
 
     /// Subscribes where a model is ready, and nowhere else.

@@ -12,7 +12,6 @@ use super::claim::NotGranted;
 use super::{Bench, Failed, Held};
 use crate::event::End;
 use crate::gateway::CallError;
-use crate::nouns;
 
 /// After which a job whose claim got no clear answer is tried again.
 const UNCLEAR_PAUSE: Duration = Duration::from_secs(1);
@@ -112,7 +111,7 @@ impl Bench {
 
     async fn buried(&self, delivery: Delivery, body: Bytes, class: Class, failure: Failure) -> End {
         let obituary = Obituary {
-            class: nouns::class(class),
+            class: class.into(),
             failure: Failure {
                 last: true,
                 ..failure
