@@ -31,8 +31,13 @@ pub(crate) struct Worker {
     #[arg(long, env = "THERMOCLINE_WORKER_NAME", value_parser = deployment_name)]
     name: String,
     /// The broker that the server's [broker] url names: amqp://user:password@host/vhost
-    #[arg(long, value_name = "URL", env = "THERMOCLINE_BROKER__URL", hide_env_values = true, value_parser = broker)]
-    broker: RabbitMqAddress,
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THERMOCLINE_BROKER__URL",
+        hide_env_values = true
+    )]
+    broker: String,
     /// A file with the worker's token; else it is read from THERMOCLINE_WORKER_TOKEN
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -71,18 +76,16 @@ const TOKEN: &str = "THERMOCLINE_WORKER_TOKEN";
 /// What keeps it from starting.
 pub(crate) async fn run(args: &Worker) -> Result<(), Failure> {
     let redaction = log_to_stderr("info");
-    redaction.hide(args.broker.password());
+    // Not by clap, which would repeat what it cannot read.
+    let address = RabbitMqAddress::parse(&args.broker)
+        .map_err(|error| Failure::mistake(format!("--broker: {error}")))?;
+    redaction.hide(address.password());
     let token = token(args.token_file.as_deref())?;
     redaction.hide(&token);
     let mut signals = Signals::listen()?;
     let clock = Clock::system();
     let config = config(args);
-    let broker = RabbitMq::start(
-        args.broker.clone(),
-        QUEUES,
-        Limits::default(),
-        clock.clone(),
-    );
+    let broker = RabbitMq::start(address, QUEUES, Limits::default(), clock.clone());
     let broker: Arc<dyn Broker> = Arc::new(broker);
     let drain = CancellationToken::new();
     let mut worker = start(Node {
@@ -144,8 +147,4 @@ fn token(file: Option<&Path>) -> Result<String, Failure> {
         ))),
         token => Ok(token.to_owned()),
     }
-}
-
-fn broker(text: &str) -> Result<RabbitMqAddress, String> {
-    RabbitMqAddress::parse(text).map_err(|error| error.to_string())
 }

@@ -41,7 +41,8 @@ impl ControlPlane {
         let members = config.spec.concurrency.instances();
         let mut desired = scale(&loads, deployment.live.current(), at_rest, members);
         if let Some(workers) = self.workers_wanted(deployment, now).filter(|_| !at_rest) {
-            desired[Tier::Pod] = workers;
+            let afforded = self.afforded(deployment, Tier::Pod).unwrap_or(u32::MAX);
+            desired[Tier::Pod] = workers.min(afforded);
         }
         for tier in Tier::CREATED {
             let max = config.spec.max_instances(tier).unwrap_or(0);
@@ -186,6 +187,7 @@ impl ControlPlane {
         let row = match self.intend(deployment, &intent).await {
             Ok(row) => row,
             Err(StoreError::OverBudget(why)) => {
+                self.memory.release(&id);
                 return self.start_failed(deployment, tier, self.over_budget(why));
             }
             Err(error) => {

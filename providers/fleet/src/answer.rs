@@ -124,11 +124,18 @@ pub(crate) fn excuse(reply: &Reply) -> Excuse {
 
 /// The response that `answer` becomes. A request without an end to its answer
 /// is over when its stay is dropped.
-pub(crate) fn response(answer: Answer, method: &str, mut stay: Stay) -> Response<Body> {
+///
+/// # Errors
+/// What the client reads instead of a status that is none.
+pub(crate) fn response(
+    answer: Answer,
+    method: &str,
+    mut stay: Stay,
+) -> Result<Response<Body>, Excuse> {
     let status = StatusCode::from_u16(answer.head.status).ok();
     let Some(status) = status.filter(|status| !status.is_informational()) else {
         stay.ended = Some(Ended::Failed);
-        return excuse(&Reply::Failed(FailureKind::RuntimeFailed)).response("", "");
+        return Err(excuse(&Reply::Failed(FailureKind::RuntimeFailed)));
     };
     let mut headers = headers::of_result(&answer.head.headers);
     if let Some(timing) = timing(&answer.head) {
@@ -152,7 +159,7 @@ pub(crate) fn response(answer: Answer, method: &str, mut stay: Stay) -> Response
     });
     *response.status_mut() = status;
     *response.headers_mut() = headers;
-    response
+    Ok(response)
 }
 
 /// How long the fleet took to begin, for people who look at one response.
@@ -188,22 +195,18 @@ impl Delivery {
         let clock = &self.stay.hub.clock;
         let piece = clock.timeout_at(self.stay.deadline, self.body.recv()).await;
         match piece {
-            Ok(Some(Ok(bytes))) => {
+            Ok(Some(Some(bytes))) => {
                 let length = bytes.len() as u64;
                 self.left = self.left.map(|left| left.saturating_sub(length));
                 Some(Ok(bytes))
             }
-            Ok(Some(Err(broke_off))) => {
-                self.stay.ended = Some(Ended::Failed);
-                Some(Err(io::Error::other(broke_off)))
-            }
-            Ok(None) if self.left.is_some_and(|left| left > 0) => {
-                self.stay.ended = Some(Ended::Failed);
-                Some(Err(io::Error::other(BrokeOff)))
-            }
-            Ok(None) => {
+            Ok(Some(None)) if self.left.is_none_or(|left| left == 0) => {
                 self.left = Some(0);
                 None
+            }
+            Ok(Some(None) | None) => {
+                self.stay.ended = Some(Ended::Failed);
+                Some(Err(io::Error::other(BrokeOff)))
             }
             Err(_) => {
                 self.stay.ended = Some(Ended::Expired);

@@ -116,7 +116,7 @@ impl Course {
     /// Whether the holder asks again: the grant may not have reached it.
     fn is_repeated(&self, claim: &Claim, account: &str) -> bool {
         self.holder.as_ref().is_some_and(|holder| {
-            claim.attempts + 1 == self.next
+            claim.attempts.saturating_add(1) == self.next
                 && (holder.worker == claim.worker && holder.incarnation == claim.incarnation)
                 && holder.account == account
         })

@@ -21,14 +21,15 @@ pub(crate) struct Deployments {
 }
 
 /// One queue as the control plane has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Instance {
     pub(crate) owner: String,
     pub(crate) deployment: String,
+    model: Arc<Model>,
 }
 
 impl Deployments {
-    /// Makes the instance `key` exist; the newest request is what is run.
+    /// Makes the instance `key` exist; what the newest key asks for is run.
     pub(crate) fn add(
         &mut self,
         key: &str,
@@ -37,15 +38,14 @@ impl Deployments {
         if let Some(known) = self.instances.get(key) {
             return Ok(known.clone());
         }
-        let model = model(request)?;
-        self.gone.remove(&request.deployment);
-        self.models
-            .insert(request.deployment.clone(), Arc::new(model));
         let instance = Instance {
             owner: request.owner.clone(),
             deployment: request.deployment.clone(),
+            model: Arc::new(model(request)?),
         };
+        self.gone.remove(&request.deployment);
         self.instances.insert(key.to_owned(), instance.clone());
+        self.settle_model(&request.deployment);
         Ok(instance)
     }
 
@@ -53,13 +53,25 @@ impl Deployments {
     /// that has no instance left.
     pub(crate) fn remove(&mut self, key: &str) -> Option<Option<String>> {
         let deployment = self.instances.remove(key)?.deployment;
-        let mut others = self.instances.values();
-        if others.any(|other| other.deployment == deployment) {
+        self.settle_model(&deployment);
+        if self.models.contains_key(&deployment) {
             return Some(None);
         }
-        self.models.remove(&deployment);
         self.gone.insert(deployment.clone());
         Some(Some(deployment))
+    }
+
+    /// The newest instance says what is run: keys rise, in whatever order they
+    /// are made again.
+    fn settle_model(&mut self, deployment: &str) {
+        let mut all = self.instances.values().rev();
+        match all.find(|it| it.deployment == deployment) {
+            Some(newest) => drop(
+                self.models
+                    .insert(deployment.to_owned(), newest.model.clone()),
+            ),
+            None => drop(self.models.remove(deployment)),
+        }
     }
 
     pub(crate) fn instance(&self, key: &str) -> Option<&Instance> {

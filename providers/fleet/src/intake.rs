@@ -160,7 +160,7 @@ impl Hub {
         };
         stay.ended = ended;
         match reply.map_err(|_| answer::EXPIRED)?.ok_or(NO_QUEUE)? {
-            Reply::Answer(answer) => Ok(answer::response(answer, &method, stay)),
+            Reply::Answer(answer) => answer::response(answer, &method, stay),
             other => Err(answer::excuse(&other)),
         }
     }

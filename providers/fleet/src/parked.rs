@@ -78,8 +78,9 @@ pub(crate) struct Answer {
     pub(crate) taken: oneshot::Sender<()>,
 }
 
-/// A piece of a result's body; the error says that the worker broke off.
-pub(crate) type Piece = Result<Bytes, BrokeOff>;
+/// A piece of a result's body; `None` says that it is whole. A channel that
+/// closes without is a worker that broke off, however it did.
+pub(crate) type Piece = Option<Bytes>;
 
 /// The worker broke off in the middle of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -61,11 +61,11 @@ impl Hub {
     async fn read_away(&self, mut answer: Answer, deadline: Moment) -> (Replayed, Ended) {
         loop {
             match self.clock.timeout_at(deadline, answer.body.recv()).await {
-                Ok(Some(Ok(_))) => {}
-                Ok(Some(Err(_))) => {
+                Ok(Some(Some(_))) => {}
+                Ok(Some(None)) => break,
+                Ok(None) => {
                     return (Replayed::Failed(FailureKind::RuntimeFailed), Ended::Failed);
                 }
-                Ok(None) => break,
                 Err(_) => return (Replayed::Expired, Ended::Expired),
             }
         }

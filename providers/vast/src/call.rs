@@ -101,11 +101,13 @@ impl Account {
         let response = request.send().await.map_err(|error| unanswered(&error))?;
         let (status, named) = (response.status().as_u16(), retry_after(response.headers()));
         let body = whole(response).await?;
-        turn.answered();
-        match No::read(status, &body) {
+        let answer = match No::read(status, &body) {
             None => Ok(body),
             Some(no) => Err(self.refused(call.lane, &no, named)),
-        }
+        };
+        // Whoever waits for the lane waits by what was just refused.
+        turn.answered();
+        answer
     }
 
     fn refused(&self, lane: Lane, no: &No, named: Option<Duration>) -> Failed {

@@ -90,6 +90,8 @@ impl VastProvider {
             query: &[],
             body: Some(&body),
         };
+        // Also where nobody waits for the answer any more.
+        self.doubts.raise(&marks.key);
         match self.account.call::<Rented>(call).await {
             Ok(rented) => Ok(Try::Made(self.made(rented.new_contract, ask, marks))),
             Err(failed) => self.missed(failed, marks).await.map(Try::Missed),
@@ -97,8 +99,7 @@ impl VastProvider {
     }
 
     fn made(&self, id: u64, ask: &Ask, marks: &Marks) -> ProviderInstance {
-        // Until lists show it, the same create makes no second one.
-        self.doubts.raise(&marks.key);
+        // Until lists show it, the doubt stays: the same create makes no second one.
         self.doubts.made(&id.to_string());
         ProviderInstance {
             id: id.to_string(),
@@ -117,13 +118,12 @@ impl VastProvider {
     /// Where it is not sure that nothing is left, or no other ask would do.
     async fn missed(&self, failed: Failed, marks: &Marks) -> Result<ProviderError, ProviderError> {
         if let Some(id) = failed.contract {
-            self.doubts.raise(&marks.key);
             self.undo(id).await?;
-            self.doubts.settle(&marks.key);
         } else if failed.doubtful {
-            self.doubts.raise(&marks.key);
             return Err(failed.error);
-        } else if failed.error.kind != Kind::NoCapacity {
+        }
+        self.doubts.settle(&marks.key);
+        if failed.contract.is_none() && failed.error.kind != Kind::NoCapacity {
             return Err(failed.error);
         }
         Ok(ProviderError::new(Kind::NoCapacity, failed.error.detail))
@@ -132,12 +132,14 @@ impl VastProvider {
     /// Destroys what an error left behind.
     ///
     /// # Errors
-    /// Where it is not gone.
+    /// Where it is not gone, or nobody says so: something is known to exist,
+    /// whatever the refusal of its destruction would mean of a create.
     async fn undo(&self, id: u64) -> Result<(), ProviderError> {
-        self.destroy(id).await?;
-        match self.show(id).await? {
-            None => Ok(()),
-            Some(_) => Err(unavailable("what a refused create left is not gone yet")),
+        let vague = |error: ProviderError| unavailable(&error.detail);
+        let accepted = self.destroy(id).await.map_err(vague)?;
+        match self.show(id).await.map_err(vague)? {
+            None if accepted => Ok(()),
+            _ => Err(unavailable("what a refused create left is not gone yet")),
         }
     }
 }

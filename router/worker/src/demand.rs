@@ -31,8 +31,6 @@ pub(crate) struct Work {
     pub(crate) oldest: Duration,
     /// By the gateway that was heard last; `None` once the deployment is gone.
     pub(crate) terms: Option<Terms>,
-    /// The generation of the model, by the same gateway.
-    pub(crate) generation: String,
     /// A gateway that knows the deployment.
     pub(crate) reply_to: String,
 }
@@ -130,7 +128,6 @@ impl Demands {
             waiting: said.iter().map(|(_, _, queue)| queue.waiting).sum(),
             oldest: oldest.max().unwrap_or_default(),
             terms: newest.terms.clone(),
-            generation: newest.generation.clone(),
             reply_to: (*reply_to).clone(),
         })
     }

@@ -117,4 +117,8 @@ impl Provider for Interrupted {
     fn beginnings(&self) -> u64 {
         self.adapter.beginnings()
     }
+
+    fn forgets(&self) -> bool {
+        self.adapter.forgets()
+    }
 }

@@ -61,7 +61,13 @@ pub(super) async fn until_drained(worker: Option<Worker>, lifecycle: Lifecycle) 
     let Some(mut worker) = worker else {
         return;
     };
-    lifecycle.drain.cancelled().await;
+    tokio::select! {
+        () = lifecycle.drain.cancelled() => {}
+        () = worker.ended() => {
+            tracing::error!("the shared fleet's worker in this process ended by itself");
+            return;
+        }
+    }
     worker.drain();
     tokio::select! {
         () = worker.ended() => {}

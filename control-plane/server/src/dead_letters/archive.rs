@@ -14,7 +14,7 @@ use super::record::record;
 use crate::control::ControlPlane;
 
 /// Between two tries at what failed.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 /// How often what is too old or too much is forgotten, without new letters.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 /// And after how many new letters at the latest.

@@ -58,8 +58,9 @@ fn without_secret_query(target: &str, cut: &mut Vec<String>) -> String {
     let kept: Vec<&str> = query
         .split('&')
         .filter(|pair| {
-            let name = pair.split('=').next().unwrap_or_default();
-            let secret = is_credential(name);
+            let name = url::form_urlencoded::parse(pair.as_bytes()).next();
+            let name = name.map(|(name, _)| name.into_owned()).unwrap_or_default();
+            let secret = is_credential(&name);
             if secret {
                 cut.push(format!("query {}", name.to_lowercase()));
             }

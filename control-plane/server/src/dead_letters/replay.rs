@@ -13,6 +13,7 @@ use thermocline_store::{DeadLetterFilter, DeadLetterRow, DeadLetterState, Result
 use tokio::sync::mpsc;
 
 use super::Refused;
+use super::archive::PAUSE;
 use super::refusal::why_not;
 use crate::control::ControlPlane;
 
@@ -164,13 +165,13 @@ impl ControlPlane {
     async fn end_replay(&self, id: &str, state: DeadLetterState, mut outcome: Value) {
         let now = self.clock.wall_micros();
         outcome["at"] = json!(thermocline_wire::rfc3339(now));
-        let written = self
-            .store
-            .end_replay(id, state, &outcome.to_string(), now)
-            .await;
-        if let Err(error) = written {
-            // The next start opens it again.
+        let said = outcome.to_string();
+        while let Err(error) = self.store.end_replay(id, state, &said, now).await {
             tracing::error!(%error, "the end of a replay cannot be written down");
+            if self.drain.is_cancelled() {
+                return; // The next start opens it again.
+            }
+            self.clock.sleep(PAUSE).await;
         }
         let result = outcome["result"].as_str().unwrap_or_default();
         let text = format!("the replay of {id} ended: {result}");

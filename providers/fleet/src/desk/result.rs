@@ -16,7 +16,7 @@ use super::{PATIENCE, Rebuff};
 use crate::access::Account;
 use crate::body::{Body, empty};
 use crate::hub::Hub;
-use crate::parked::{Answer, BrokeOff, Piece, Reply};
+use crate::parked::{Answer, Piece, Reply};
 
 /// Pieces of a result that wait for a slow client.
 const AHEAD: usize = 8;
@@ -63,13 +63,12 @@ async fn pass_on(mut pieces: Pieces, client: mpsc::Sender<Piece>) -> bool {
             piece = pieces.next() => piece,
             () = client.closed() => return true,
         };
-        let broke = matches!(piece, Some(Err(_)));
-        let Some(piece) = piece else {
-            return true;
+        let Ok(piece) = piece.transpose() else {
+            return false;
         };
-        let sent = client.send(piece.map_err(|_| BrokeOff)).await;
-        if broke || sent.is_err() {
-            return !broke;
+        let whole = piece.is_none();
+        if client.send(piece).await.is_err() || whole {
+            return true;
         }
     }
 }

@@ -127,7 +127,7 @@ impl Service {
         let (mut told, tells) = oneshot::channel();
         let pace = self.pace.clone();
         tokio::spawn(async move {
-            let (submitted, began) = (jobs.submit(&ask, limit).await, jobs.now());
+            let (began, submitted) = (jobs.now(), jobs.submit(&ask, limit).await);
             let said = match submitted {
                 Ok(said) => said,
                 Err(refusal) => return drop(told.send(Err(refusal))),

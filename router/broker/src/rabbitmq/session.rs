@@ -83,7 +83,7 @@ impl Session {
         self.connection.create_channel().await
     }
 
-    /// Why the broker takes no messages now, if it says so: memory or disk is low.
+    /// Whether the broker says that it takes no messages now: memory or disk is low.
     pub(super) fn blocked(&self) -> bool {
         self.connection.status().blocked()
     }

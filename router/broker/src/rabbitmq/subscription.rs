@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use lapin::Consumer;
@@ -10,6 +11,9 @@ use super::in_hand::hand_out;
 use super::session::{PATIENCE, Session};
 use super::shared::{Shared, unaborted};
 use crate::{BrokerError, Burial, Delivery};
+
+/// How soon a queue is asked for again that a session refused.
+const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(1);
 
 /// A queue's deliveries, over any number of connections.
 pub(super) struct Subscription {
@@ -29,7 +33,7 @@ struct Held {
 }
 
 impl Subscription {
-    /// Subscribes, with a session that is there by `deadline`.
+    /// Subscribes, with a session that is there within [`PATIENCE`].
     pub(super) async fn open(
         shared: &Arc<Shared>,
         queue: String,
@@ -50,7 +54,14 @@ impl Subscription {
     pub(super) async fn next(&mut self) -> (Option<(String, Burial)>, Delivery) {
         loop {
             let Some(held) = &mut self.consumer else {
-                self.consumer = self.subscribe(Moment::NEVER).await.ok();
+                match self.subscribe(Moment::NEVER).await {
+                    Ok(held) => self.consumer = Some(held),
+                    // The session is there, and refuses: no reason to ask without a pause.
+                    Err(error) => {
+                        tracing::warn!(queue = self.queue, %error, "no subscription");
+                        self.shared.clock.sleep(SUBSCRIBE_AGAIN).await;
+                    }
+                }
                 continue;
             };
             match held.next().await {

@@ -212,11 +212,12 @@ impl Agent {
         self.residents.views(|model| self.jobs_waiting(model))
     }
 
-    /// Jobs that wait for `model`, in hand and in its queue.
+    /// Jobs that wait for `model`: in its queue, and in hand without running.
     fn jobs_waiting(&self, model: &str) -> u32 {
         let queued = self.demands.of(model, self.clock.now());
-        let wishes = self.wishes.get(model).map_or(0, Vec::len) as u32;
-        queued.map_or(0, |work| work.waiting) + wishes
+        let running = self.residents.get(model).map_or(0, |entry| entry.in_flight);
+        let held = self.in_hand(model).saturating_sub(running);
+        queued.map_or(0, |work| work.waiting) + held
     }
 
     fn has_jobs(&self, model: &str) -> bool {

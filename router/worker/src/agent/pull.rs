@@ -21,10 +21,13 @@ impl Agent {
     /// Does what can be done now; called after everything that happens.
     pub(super) fn pull(&mut self) {
         while self.tasks.try_join_next().is_some() {}
+        // What is in hand is served also by a worker that takes nothing new.
+        if self.phase != Phase::Down {
+            self.answer_wishes();
+        }
         if self.phase != Phase::Taking {
             return;
         }
-        self.answer_wishes();
         self.run_waiting();
         self.rest_or_wake();
         self.take_cold();

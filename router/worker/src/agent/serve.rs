@@ -118,7 +118,8 @@ impl Agent {
     /// A job is settled.
     pub(super) fn settled(&mut self, queue: &str, origin: Origin, end: End) {
         self.discount(queue, origin);
-        self.cold_changed |= self.residents.get(queue).is_none();
+        let entry = self.residents.get(queue);
+        self.cold_changed |= entry.is_none_or(|entry| entry.in_flight == 0);
         match end {
             End::Answered => {
                 self.report.jobs += 1;

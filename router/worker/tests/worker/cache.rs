@@ -42,7 +42,6 @@ async fn a_model_without_room_evicts_an_idle_one_and_memory_is_never_overfull() 
 }
 
 #[tokio::test]
-#[ignore = "it costs five loads: a turn is given away before the model's last job"]
 async fn an_interleaved_backlog_costs_one_load_per_model_and_keeps_its_order() {
     let mut stage = Stage::new();
     for name in ["a", "b", "c"] {
