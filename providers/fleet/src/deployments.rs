@@ -176,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_key_is_run_in_whatever_order_they_are_made_again() {
+        let mut deployments = Deployments::default();
+        deployments.add("2", &request("i:2")).unwrap();
+        deployments.add("1", &request("i:1")).unwrap();
+        assert_eq!(deployments.model("m").unwrap().image, "i:2");
+        deployments.remove("2");
+        assert_eq!(deployments.model("m").unwrap().image, "i:1");
+    }
+
+    #[test]
     fn what_cannot_be_run_is_refused() {
         let refused = |request: &InstanceRequest| {
             let refusal = Deployments::default().add("1", request);
