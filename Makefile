@@ -26,7 +26,7 @@ test: ## lint, hold the dependency rules, run every test; ARGS go to nextest
 	$(TOOLS) $(COMPILER) curl=curl python3=python3 $(NEXTEST)
 	$(MAKE) web lint deny
 	tests/scripts/test.sh $(ARGS)
-	$(if $(ARGS),,$(MAKE) web-test)
+	$(if $(ARGS),,tests/scripts/web.sh)
 
 lint: ## check the format, and clippy without a warning
 	cargo fmt --all --check

@@ -18,8 +18,8 @@ fi
 if grep -rqE --include='*.rs' '^ *//[/!] ```' router control-plane providers tests; then
     cargo test --workspace --doc --locked --quiet
 fi
-# Built once, before any test waits for it.
-cargo build --locked --package thermocline
+# Built with the tests, as the verbs' tests need it: a build of its own would have other
+# features, and compile half of everything twice.
 THERMOCLINE_BIN="$(realpath "${CARGO_TARGET_DIR:-target}")/debug/thermocline"
 export THERMOCLINE_BIN
 exec cargo nextest run --workspace --locked "$@"
