@@ -215,7 +215,7 @@ async fn a_crash_after_a_create_took_effect() {
 }
 
 #[tokio::test]
-async fn a_crash_between_created_and_ready() {
+async fn b07_a_crash_between_created_and_ready() {
     crash_at(Step::Booting).await;
 }
 
@@ -342,6 +342,29 @@ async fn an_instance_that_vanished_is_replaced_when_it_is_needed() {
     let request = scene.send("60s").await;
     assert_eq!(scene.answered(SECOND, request).await.status, 200);
     assert_eq!(scene.cloud.truth().live.len(), 1);
+}
+
+/// Three requests, one after the other, each past the pause after the failure
+/// before it: every start is given up, told, and leaves nothing that is paid for.
+#[tokio::test]
+async fn b07_an_instance_that_never_gets_ready_is_not_left_behind() {
+    let scene = Scene::new(ok()).await;
+    let health = json!({ "start_timeout": "5s" });
+    scene.deploy(pod("10m"), json!({ "health": health })).await;
+    scene.cloud.set_boot(Boot::Never);
+    for starts in 1..=3 {
+        let request = scene.send("60s").await;
+        let response = scene.answered(SECOND, request).await;
+        let problem: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
+        assert_eq!(response.status, 503, "{problem}");
+        assert_eq!(problem["code"], "start_timeout");
+        scene.until_live(0).await;
+        let forgotten = async || scene.status().await["instances"] == json!([]);
+        scene.until(SECOND, forgotten).await;
+        assert_eq!(scene.cloud.truth().created, starts);
+        scene.pass(secs(120)).await;
+    }
+    assert_eq!(scene.cloud.truth().most_live, 1);
 }
 
 #[tokio::test]

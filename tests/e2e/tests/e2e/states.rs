@@ -185,31 +185,42 @@ async fn a_name_can_be_used_again_at_once() {
 #[tokio::test]
 async fn b38_a_failed_promotion_leaves_serverless_serving_and_is_written_down() {
     let scene = Scene::new(ok()).await;
-    let policy = json!({ "window": "10s", "promote_rps": 1, "demote_rps": 0.5 });
+    // A tenth of the case's 3 rps and 2 rps.
+    let policy = json!({ "window": "60s", "promote_rps": 0.2, "demote_rps": 0.1 });
     scene
         .deploy(both_tiers(), json!({ "policy": policy }))
         .await;
     assert_eq!(scene.get().await.status, 200); // the endpoint exists
     scene.cloud.set_capacity(1);
-    for _ in 0..120 {
-        for _ in 0..2 {
-            assert_eq!(scene.get().await.status, 200);
+    for _ in 0..60 {
+        for _ in 0..3 {
+            let response = scene.get().await;
+            assert_eq!(response.status, 200);
+            assert_eq!(response.header("x-thermocline-tier"), Some("serverless"));
         }
-        scene.step(SECOND).await;
+        scene.pass(secs(10)).await;
+        let status = scene.status().await;
+        assert!(
+            status["instances"].as_array().unwrap().len() <= 2,
+            "{status}"
+        );
     }
     let attempts = scene.cloud.truth().count(Call::Create) - 1;
     assert!((2..=10).contains(&attempts), "{attempts} attempts");
+    let reason = scene.status().await["reason"].to_string();
+    assert!(reason.contains("no_capacity"), "{reason}");
     let (_, decisions) = scene.admin(Method::GET, "/deployments/m/decisions").await;
     let refused = |d: &Value| d["refused"] == true && d["reason"] == "no_capacity";
     let items = decisions["items"].as_array().unwrap();
     assert!(items.iter().any(refused), "{decisions}");
     scene.cloud.set_capacity(2);
+    let before = scene.cloud.truth().count(Call::Create);
     scene
-        .until(SECOND, async || {
+        .until(secs(3), async || {
             let response = scene.get().await;
-            scene.get().await;
             assert_eq!(response.status, 200);
             response.header("x-thermocline-tier") == Some("pod")
         })
         .await;
+    assert_eq!(scene.cloud.truth().count(Call::Create), before + 1);
 }
