@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use thermocline_policy::{InstanceState, Moment, Tier};
-use thermocline_table::{Ended, Outcome};
 use thermocline_wire::rfc3339;
 
 use crate::instance::Instance;
@@ -80,21 +79,16 @@ impl ColdStarts {
         });
     }
 
-    /// A request that waited for a start has ended.
-    pub(crate) fn answered(&self, ended: &Ended) {
-        let Some(sent) = ended.sent.filter(|_| ended.outcome == Outcome::Ok) else {
-            return;
-        };
+    /// A request that waited for a start of `tier` was sent, and answered whole.
+    pub(crate) fn answered(&self, deployment: &str, tier: Tier, sent: Moment, answered: Moment) {
         let mut kept = self.kept();
         let of = |start: &&mut ColdStart| {
-            *start.deployment == *ended.deployment
-                && start.tier == ended.tier
+            start.deployment == deployment
+                && start.tier == tier
                 && start.ready.is_some_and(|ready| ready <= sent)
         };
-        if let Some(start) = kept.iter_mut().rev().find(of)
-            && start.answered.is_none()
-        {
-            start.answered = Some(ended.ended);
+        if let Some(start) = kept.iter_mut().rev().find(of) {
+            start.answered.get_or_insert(answered);
         }
     }
 
@@ -209,15 +203,7 @@ mod tests {
         starts.moved("i", &starting(), "", at(11));
         starts.booted("i", at(15));
         starts.moved("i", &ready(), "", at(16));
-        starts.answered(&Ended {
-            deployment: "m".into(),
-            tier: Tier::Pod,
-            start: thermocline_table::Start::Cold,
-            outcome: Outcome::Ok,
-            arrived: at(10),
-            sent: Some(at(16)),
-            ended: at(18),
-        });
+        starts.answered("m", Tier::Pod, at(16), at(18));
         let read = starts.json(None).remove(0);
         assert_eq!(read["state"], "ready");
         let ends: Vec<_> = read["spans"].as_array().unwrap().iter().collect();

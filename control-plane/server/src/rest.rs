@@ -10,6 +10,7 @@ mod fleet;
 mod observe;
 mod params;
 mod problem;
+mod requests;
 mod secrets;
 mod session;
 mod watch;
@@ -112,7 +113,9 @@ fn guarded() -> Vec<Row> {
         (Method::GET, "/api/v1/decisions", &["limit", "cursor"], get(observe::all_decisions)),
         (Method::GET, "/api/v1/decisions/{id}", &[], get(observe::past_decision)),
         (Method::GET, "/api/v1/cold-starts", &["deployment"], get(watch::cold_starts)),
-        (Method::GET, "/api/v1/requests", &["deployment", "failed"], get(watch::requests)),
+        (Method::GET, "/api/v1/requests", &["deployment", "failed"], get(requests::tail)),
+        (Method::GET, "/api/v1/requests/in-flight", &["deployment", "limit"], get(requests::in_flight)),
+        (Method::POST, "/api/v1/requests/{id}/cancel", &[], post(requests::cancel)),
         (Method::GET, "/api/v1/session", &[], get(session::read)),
         (Method::POST, "/api/v1/session", &[], post(session::open)),
         (Method::DELETE, "/api/v1/session", &[], delete(session::close)),

@@ -123,7 +123,12 @@ impl Point {
 
 /// Requests that ended, and those of them that went wrong by nobody's wish.
 fn counts(live: &Deployment) -> (u64, u64) {
-    let fine = [Outcome::Ok, Outcome::ClientLeft, Outcome::ClientError];
+    let fine = [
+        Outcome::Ok,
+        Outcome::ClientLeft,
+        Outcome::ClientError,
+        Outcome::Cancelled,
+    ];
     let requests = live.tally.requests();
     requests.fold((0, 0), |(ended, failed), (_, _, outcome, n)| {
         let bad = if fine.contains(&outcome) { 0 } else { n };

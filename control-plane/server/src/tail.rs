@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use thermocline_table::{Ended, Start};
+use thermocline_policy::Moment;
+use thermocline_table::{Ended, Ongoing, Outcome, Start};
 use thermocline_wire::rfc3339;
 use tokio::sync::broadcast;
 
@@ -38,18 +39,39 @@ impl ControlPlane {
 
     /// How a request that has ended reads.
     pub(crate) fn ended_json(&self, ended: &Ended) -> Value {
-        let ago = self.clock.now().since(ended.arrived).as_micros() as i64;
-        let seconds = |from, to: thermocline_policy::Moment| to.since(from).as_secs_f64();
-        let sent = ended.sent;
+        let seconds = |from, to: Moment| to.since(from).as_secs_f64();
+        let (arrived, sent) = (ended.request.arrived, ended.sent);
+        let mut request = self.request_json(&ended.request);
+        request["tier"] = json!(ended.tier);
+        request["start"] = json!(ended.start.as_str());
+        request["outcome"] = json!(ended.outcome.as_str());
+        request["status"] = json!(ended.status.map(|status| status.as_u16()));
+        request["held_s"] = json!(seconds(arrived, sent.unwrap_or(ended.ended)));
+        request["upstream_s"] = json!(sent.map(|sent| seconds(sent, ended.ended)));
+        request["total_s"] = json!(seconds(arrived, ended.ended));
+        request
+    }
+
+    /// How a request that is on its way reads.
+    pub(crate) fn ongoing_json(&self, ongoing: &Ongoing) -> Value {
+        let age = self.clock.now().since(ongoing.arrived);
+        let mut request = self.request_json(ongoing);
+        request["id"] = json!(self.table.in_flight.id(ongoing));
+        request["tier"] = json!(ongoing.tier());
+        request["stage"] = json!(ongoing.stage().as_str());
+        request["age_s"] = json!(age.as_secs_f64());
+        request
+    }
+
+    /// What a request is, whatever has become of it.
+    fn request_json(&self, request: &Ongoing) -> Value {
+        let ago = self.clock.now().since(request.arrived).as_micros() as i64;
         json!({
             "at": rfc3339(self.clock.wall_micros() - ago),
-            "deployment": &*ended.deployment,
-            "tier": ended.tier,
-            "start": ended.start.as_str(),
-            "outcome": ended.outcome.as_str(),
-            "held_s": seconds(ended.arrived, sent.unwrap_or(ended.ended)),
-            "upstream_s": sent.map(|sent| seconds(sent, ended.ended)),
-            "total_s": seconds(ended.arrived, ended.ended),
+            "request_id": request.request_id(),
+            "deployment": &*request.deployment.name,
+            "method": request.method.as_str(),
+            "path": request.path(),
         })
     }
 
@@ -58,8 +80,10 @@ impl ControlPlane {
         for deployment in self.all() {
             if let Some(ended) = deployment.live.tail.take_after_start()
                 && matches!(ended.start, Start::Cold | Start::Joined)
+                && let (Outcome::Ok, Some(sent)) = (ended.outcome, ended.sent)
             {
-                self.cold_starts.answered(&ended);
+                let (name, tier) = (&deployment.live.name, ended.tier);
+                self.cold_starts.answered(name, tier, sent, ended.ended);
             }
         }
     }

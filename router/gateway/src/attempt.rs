@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, Response, StatusCode};
 use thermocline_policy::Moment;
-use thermocline_table::BackendPermit;
+use thermocline_table::{BackendPermit, Stage};
 
 use crate::acquire::{Place, late};
 use crate::body::{BodyPatience, ResponseBody, Streaming};
@@ -57,6 +57,7 @@ impl Gateway {
                 return Err((late(), arrival));
             }
             stamp.sent = Some(sent);
+            arrival.ongoing().reach(Stage::Sent);
             match self.attempt(call, &permit, body, fresh_only, sent).await {
                 Ok((exchange, head)) => {
                     let answered = self.clock.now();
@@ -64,7 +65,7 @@ impl Gateway {
                         return Err((late(), arrival));
                     }
                     stamp.answered = Some(answered);
-                    let settlement = Settlement::new(arrival, sent, Some(turn), permit);
+                    let settlement = Settlement::new(arrival, sent, head.status, turn, permit);
                     let reply = (exchange, head, answered);
                     return Ok(self.respond(call, reply, settlement));
                 }
@@ -174,14 +175,8 @@ impl Gateway {
         let idle = call.config.settings.idle;
         let patience = BodyPatience::new(call.patience.whole, idle, answered);
         let trailers = call.checked.trailers;
-        let streaming = Streaming::new(
-            exchange,
-            settlement,
-            head.status,
-            trailers,
-            patience,
-            self.clock.clone(),
-        );
+        let streaming =
+            Streaming::new(exchange, settlement, trailers, patience, self.clock.clone());
         response(
             head.status,
             head.headers,
@@ -197,8 +192,9 @@ impl Gateway {
         settlement: Settlement,
     ) -> Response<ResponseBody> {
         let (Some(client), Some(protocol)) = (call.on_upgrade.take(), head.upgrade.take()) else {
-            settlement.end(thermocline_table::Outcome::BackendBroke);
-            return broken(ExchangeError::Malformed).into_response(call.id, false);
+            let refusal = broken(ExchangeError::Malformed);
+            settlement.refuse(&refusal);
+            return refusal.into_response(call.id, false);
         };
         let websocket = protocol.as_bytes().eq_ignore_ascii_case(b"websocket");
         head.headers.insert(UPGRADE, protocol);
@@ -256,6 +252,7 @@ fn broken(error: ExchangeError) -> Refusal {
             return refuse(413, "body_too_large", "the body is larger than allowed").closing();
         }
         ExchangeError::Deadline | ExchangeError::Idle => return late(),
+        ExchangeError::Cancelled => return Refusal::cancelled(),
         _ => {}
     }
     let source = std::error::Error::source(&error).map(ToString::to_string);

@@ -5,11 +5,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 use thermocline_clock::{Alarm, Clock};
 use thermocline_policy::Moment;
-use thermocline_table::Outcome;
+use thermocline_table::{Ongoing, Outcome};
 use thiserror::Error;
 
 use crate::refusal::Refusal;
@@ -44,7 +43,6 @@ impl ResponseBody {
 pub(crate) struct Streaming {
     /// What is still going on; `None` once settled.
     running: Option<(Box<Exchange>, Settlement)>,
-    status: StatusCode,
     trailers: bool,
     patience: BodyPatience,
     clock: Clock,
@@ -67,17 +65,27 @@ impl BodyPatience {
         }
     }
 
-    /// A byte moved at `now`: a deadline holds for bodies that never pause, too.
-    fn moved(&mut self, now: Moment) -> Result<(), ExchangeError> {
+    /// A byte moved at `now`: what ends a body holds for those that never pause, too.
+    fn moved(&mut self, now: Moment, ongoing: &Ongoing) -> Result<(), ExchangeError> {
         self.last_byte = now;
         match now < self.deadline {
+            _ if ongoing.is_cancelled() => Err(ExchangeError::Cancelled),
             true => Ok(()),
             false => Err(ExchangeError::Deadline),
         }
     }
 
-    /// Ready when the patience has run out.
-    fn poll(&self, cx: &mut Context<'_>, clock: &Clock, alarm: &mut Alarm) -> Poll<ExchangeError> {
+    /// Ready when it was cancelled, or the patience has run out.
+    fn poll(
+        &self,
+        cx: &mut Context<'_>,
+        ongoing: &Ongoing,
+        clock: &Clock,
+        alarm: &mut Alarm,
+    ) -> Poll<ExchangeError> {
+        if ongoing.poll_cancelled(cx).is_ready() {
+            return Poll::Ready(ExchangeError::Cancelled);
+        }
         let runs_out = self.deadline.min(self.last_byte + self.idle);
         alarm
             .poll(runs_out, clock, cx)
@@ -92,14 +100,12 @@ impl Streaming {
     pub(crate) fn new(
         exchange: Box<Exchange>,
         settlement: Settlement,
-        status: StatusCode,
         trailers: bool,
         patience: BodyPatience,
         clock: Clock,
     ) -> Self {
         let mut streaming = Streaming {
             running: Some((exchange, settlement)),
-            status,
             trailers,
             patience,
             clock,
@@ -124,11 +130,7 @@ impl Streaming {
         if exchange.is_reusable() {
             checkin(exchange.connection, now);
         }
-        let outcome = match self.status.is_server_error() {
-            true => Outcome::BackendError,
-            false => Outcome::Ok,
-        };
-        settlement.end_at(outcome, now);
+        settlement.complete_at(now);
     }
 
     /// Ends it, but lets the connection first send what has come until here.
@@ -144,6 +146,7 @@ impl Streaming {
                 ExchangeError::Client(error) => Refusal::broken_body(*error).outcome,
                 ExchangeError::Idle | ExchangeError::Deadline => Outcome::Timeout,
                 ExchangeError::TooLarge => Outcome::ClientError,
+                ExchangeError::Cancelled => Outcome::Cancelled,
                 _ => Outcome::UpstreamAborted,
             });
         }
@@ -159,15 +162,16 @@ impl Streaming {
         if self.broken_off {
             return Poll::Ready(Some(Err(BrokenOff)));
         }
-        let Some((exchange, _)) = &mut self.running else {
+        let Some((exchange, settlement)) = &mut self.running else {
             return Poll::Ready(None);
         };
         match exchange.poll_body(cx) {
             Poll::Ready(Some(Ok(BodyPiece::Data(data)))) => {
+                let now = self.clock.now();
                 if exchange.remaining() == Some(0) {
                     self.complete();
-                } else if let Err(late) = self.patience.moved(self.clock.now()) {
-                    return self.break_off(cx, &late);
+                } else if let Err(end) = self.patience.moved(now, settlement.ongoing()) {
+                    return self.break_off(cx, &end);
                 }
                 Poll::Ready(Some(Ok(Frame::data(data))))
             }
@@ -181,10 +185,9 @@ impl Streaming {
             }
             Poll::Ready(Some(Err(error))) => self.break_off(cx, &error),
             Poll::Pending => {
-                match self
-                    .patience
-                    .poll(cx, &self.clock, &mut exchange.connection.alarm)
-                {
+                let alarm = &mut exchange.connection.alarm;
+                let ongoing = settlement.ongoing();
+                match self.patience.poll(cx, ongoing, &self.clock, alarm) {
                     Poll::Pending => Poll::Pending,
                     Poll::Ready(error) => self.break_off(cx, &error),
                 }

@@ -12,6 +12,7 @@ use thermocline_clock::Clock;
 use thermocline_edge::Lifecycle;
 use thermocline_policy::{Moment, Reason, Tier};
 use thermocline_table::{Config, Deployment, Start};
+use ulid::Ulid;
 
 use crate::acquire::Served;
 use crate::deadline::Patience;
@@ -52,6 +53,19 @@ pub(crate) struct Call<'c> {
     pub(crate) counted: bool,
     pub(crate) patience: Patience,
     pub(crate) on_upgrade: Option<OnUpgrade>,
+}
+
+/// The client's own id where it is plain, else a new one.
+pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let plain = |id: &&HeaderValue| {
+        (1..=128).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+    };
+    if let Some(theirs) = headers.get(&names::REQUEST_ID).filter(plain) {
+        return theirs.clone();
+    }
+    let mut text = [0; ulid::ULID_LEN];
+    let text = Ulid::generate().array_to_str(&mut text);
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
 /// What a response says of how it came about.

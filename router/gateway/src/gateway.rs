@@ -1,5 +1,6 @@
 //! One request from its head to its response.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,14 +11,13 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use thermocline_clock::Clock;
 use thermocline_policy::{Moment, Observation, Protocol, Tier};
-use thermocline_table::{Deployment, Start, Table, Wake};
+use thermocline_table::{Arrived, Deployment, Listed, Start, Table, Wake};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
-use ulid::Ulid;
 
 use crate::acquire::{MOST_DECISIONS, Place, just_gone, late};
 use crate::body::ResponseBody;
-use crate::call::{Call, Client, Stamp};
+use crate::call::{Call, Client, Stamp, request_id};
 use crate::deadline::{Patience, patience};
 use crate::flights::{FlightLimits, Flights};
 use crate::guard::{Checked, check};
@@ -219,18 +219,35 @@ impl Gateway {
         call.counted = !call.config.ignore.is_match(path);
         let deployment = call.deployment;
         let seen = call.counted.then(|| deployment.record(call.arrived));
-        let tier = call.deployment.current().unwrap_or(Tier::Serverless);
-        let mut arrival = Arrival::new(call.deployment.clone(), call.arrived, tier);
-        let found = self.find(call, &mut body, seen, &mut arrival, stamp).await;
+        let mut arrival = Arrival::new(self.list(call));
+        let ongoing = arrival.ongoing().clone();
+        let found = {
+            let find = pin!(self.find(call, &mut body, seen, &mut arrival, stamp));
+            ongoing.unless_cancelled(find).await
+        };
         let place = match found {
-            Ok(found) => found,
-            Err(refusal) => return Err(ended(arrival, refusal)),
+            Some(Ok(place)) => place,
+            Some(Err(refusal)) => return Err(ended(arrival, refusal)),
+            None => return Err(ended(arrival, Refusal::cancelled())),
         };
         // Boxed: a request that waits should not carry the room for forwarding.
-        let forward = self.forward(call, place, body, arrival, stamp);
-        Box::pin(forward)
-            .await
-            .map_err(|(refusal, arrival)| ended(arrival, refusal))
+        let mut forward = Box::pin(self.forward(call, place, body, arrival, stamp));
+        match ongoing.unless_cancelled(forward.as_mut()).await {
+            Some(answer) => answer.map_err(|(refusal, arrival)| ended(arrival, refusal)),
+            None => Err(Refusal::cancelled()),
+        }
+    }
+
+    /// Lists a request among those in flight.
+    fn list(&self, call: &Call<'_>) -> Listed {
+        self.table.in_flight.enter(Arrived {
+            deployment: call.deployment,
+            at: call.arrived,
+            tier: call.deployment.current().unwrap_or(Tier::Serverless),
+            method: &call.parts.method,
+            path: call.parts.uri.path(),
+            request_id: call.id.to_str().unwrap_or_default(),
+        })
     }
 
     /// Finds a tier that serves and a place in it. A tier that goes away while
@@ -334,7 +351,7 @@ fn smaller(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 fn ended(mut arrival: Arrival, refusal: Refusal) -> Refusal {
-    arrival.end(refusal.outcome);
+    arrival.refuse(&refusal);
     refusal
 }
 
@@ -353,19 +370,6 @@ fn check_state(call: &Call<'_>) -> Result<(), Refusal> {
         }
         _ => Ok(()),
     }
-}
-
-/// The client's own id where it is plain, else a new one.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let plain = |id: &&HeaderValue| {
-        (1..=128).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
-    };
-    if let Some(theirs) = headers.get(&names::REQUEST_ID).filter(plain) {
-        return theirs.clone();
-    }
-    let mut text = [0; ulid::ULID_LEN];
-    let text = Ulid::generate().array_to_str(&mut text);
-    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
 /// Whether our own errors take the OpenAI shape.

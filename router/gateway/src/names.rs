@@ -19,4 +19,6 @@ pub(crate) static TIMEOUT: HeaderName = HeaderName::from_static(X_TIMEOUT);
 pub(crate) static SCALE_UP_TIMEOUT: HeaderName = HeaderName::from_static(X_SCALE_UP_TIMEOUT);
 pub(crate) static PREFER: HeaderName = HeaderName::from_static(PREFERENCE);
 pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// What clients' libraries heed before they send a request again.
+pub(crate) static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 pub(crate) static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");

@@ -12,6 +12,7 @@ use thermocline_table::Outcome;
 
 use crate::body::ResponseBody;
 use crate::inbound::InboundError;
+use crate::names;
 
 pub(crate) use start::start_failed;
 
@@ -69,6 +70,19 @@ impl Refusal {
         }
     }
 
+    /// An operator ended it.
+    pub(crate) fn cancelled() -> Self {
+        Refusal {
+            outcome: Outcome::Cancelled,
+            ..refuse(503, "cancelled", "an operator cancelled this request")
+        }
+    }
+
+    /// The status that the client reads; `None` = nobody reads it.
+    pub(crate) fn told(&self) -> Option<StatusCode> {
+        (self.outcome != Outcome::ClientLeft).then_some(self.status)
+    }
+
     /// What comes of a body that broke off.
     pub(crate) fn broken_body(error: InboundError) -> Self {
         match error {
@@ -97,6 +111,10 @@ impl Refusal {
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.outcome == Outcome::Cancelled {
+            // Clients' libraries would send it again.
+            headers.insert(&names::SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         if self.close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

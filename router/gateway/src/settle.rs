@@ -2,66 +2,95 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use thermocline_clock::Clock;
-use thermocline_policy::{Moment, Tier};
-use thermocline_table::{BackendPermit, Deployment, Ended, Outcome, Permit, Start};
+use thermocline_policy::Moment;
+use thermocline_table::{
+    BackendPermit, Deployment, Ended, Listed, Ongoing, Outcome, Permit, Stage, Start,
+};
 
 use crate::acquire::Served;
+use crate::refusal::Refusal;
 
 /// A request that has been counted in and must be counted out. Dropped without
-/// an outcome, its client has left.
+/// an outcome, its client has left, or an operator cancelled it.
 pub(crate) struct Arrival {
-    deployment: Arc<Deployment>,
+    listed: Listed,
     clock: Clock,
-    arrived: Moment,
-    tier: Tier,
     start: Start,
     open: bool,
 }
 
+/// How a request ended.
+struct End {
+    outcome: Outcome,
+    /// The status that the client was answered with.
+    status: Option<StatusCode>,
+    /// When it was sent to a backend.
+    sent: Option<Moment>,
+    at: Moment,
+}
+
 impl Arrival {
-    pub(crate) fn new(deployment: Arc<Deployment>, arrived: Moment, tier: Tier) -> Self {
+    pub(crate) fn new(listed: Listed) -> Self {
         Arrival {
-            clock: deployment.clock().clone(),
-            deployment,
-            arrived,
-            tier,
+            clock: listed.ongoing().deployment.clock().clone(),
+            listed,
             start: Start::Warm,
             open: true,
         }
     }
 
+    /// What is told of it while it is on its way.
+    pub(crate) fn ongoing(&self) -> &Arc<Ongoing> {
+        self.listed.ongoing()
+    }
+
     /// It is served so.
     pub(crate) fn serve(&mut self, served: &Served) {
-        self.tier = served.tier;
+        self.ongoing().serve(served.tier);
         self.start = served.start;
     }
 
-    /// Ends it.
-    pub(crate) fn end(&mut self, outcome: Outcome) {
-        self.end_at(outcome, None, self.clock.now());
+    /// Ends it with an answer of ours.
+    pub(crate) fn refuse(&mut self, refusal: &Refusal) {
+        self.end(End {
+            outcome: refusal.outcome,
+            status: refusal.told(),
+            sent: None,
+            at: self.clock.now(),
+        });
     }
 
-    fn end_at(&mut self, outcome: Outcome, sent: Option<Moment>, now: Moment) {
+    fn end(&mut self, end: End) {
         if std::mem::take(&mut self.open) {
-            let tally = &self.deployment.tally;
-            tally.request(self.tier, self.start, outcome);
-            tally.duration.observe(now.since(self.arrived));
-            if self.deployment.tail.wants(self.start) {
-                self.deployment.tail.tell(self.ended(outcome, sent, now));
+            let ongoing = self.listed.ongoing();
+            let Deployment { tally, tail, .. } = &*ongoing.deployment;
+            tally.request(ongoing.tier(), self.start, end.outcome);
+            tally.duration.observe(end.at.since(ongoing.arrived));
+            if tail.wants(self.start) {
+                tail.tell(self.ended(end));
             }
         }
     }
 
-    fn ended(&self, outcome: Outcome, sent: Option<Moment>, ended: Moment) -> Ended {
+    fn ended(&self, end: End) -> Ended {
         Ended {
-            deployment: self.deployment.name.clone(),
-            tier: self.tier,
+            request: self.ongoing().clone(),
+            tier: self.ongoing().tier(),
             start: self.start,
-            outcome,
-            arrived: self.arrived,
-            sent,
-            ended,
+            outcome: end.outcome,
+            status: end.status,
+            sent: end.sent,
+            ended: end.at,
+        }
+    }
+
+    /// How it ended that nobody has ended.
+    fn dropped(&self) -> Outcome {
+        match self.ongoing().is_cancelled() {
+            true => Outcome::Cancelled,
+            false => Outcome::ClientLeft,
         }
     }
 }
@@ -69,7 +98,14 @@ impl Arrival {
 impl Drop for Arrival {
     fn drop(&mut self) {
         if self.open {
-            self.end(Outcome::ClientLeft);
+            let outcome = self.dropped();
+            let cancelled = outcome == Outcome::Cancelled;
+            self.end(End {
+                outcome,
+                status: cancelled.then(|| Refusal::cancelled().status),
+                sent: None,
+                at: self.clock.now(),
+            });
         }
     }
 }
@@ -78,22 +114,28 @@ impl Drop for Arrival {
 pub(crate) struct Settlement {
     arrival: Arrival,
     sent: Moment,
-    _place: Option<Permit>,
+    status: StatusCode,
+    _place: Permit,
     backend: BackendPermit,
 }
 
 impl Settlement {
+    /// It was sent to `backend` at `sent`, which answers with `status`.
     pub(crate) fn new(
         arrival: Arrival,
         sent: Moment,
-        place: Option<Permit>,
+        status: StatusCode,
+        place: Permit,
         backend: BackendPermit,
     ) -> Self {
-        let tally = &arrival.deployment.tally;
-        tally.queue.observe(sent.since(arrival.arrived));
+        let ongoing = arrival.ongoing();
+        let queued = sent.since(ongoing.arrived);
+        ongoing.deployment.tally.queue.observe(queued);
+        ongoing.reach(Stage::Answering);
         Settlement {
             arrival,
             sent,
+            status,
             _place: place,
             backend,
         }
@@ -103,24 +145,44 @@ impl Settlement {
         &self.backend
     }
 
-    /// Ends it at `now` and gives everything back.
-    pub(crate) fn end_at(mut self, outcome: Outcome, now: Moment) {
+    /// What is told of it while it is on its way.
+    pub(crate) fn ongoing(&self) -> &Arc<Ongoing> {
+        self.arrival.ongoing()
+    }
+
+    /// Ends it whole at `now` and gives everything back.
+    pub(crate) fn complete_at(mut self, now: Moment) {
+        let outcome = match self.status.is_server_error() {
+            true => Outcome::BackendError,
+            false => Outcome::Ok,
+        };
         self.close(outcome, now);
     }
 
     /// Ends it and gives everything back.
-    pub(crate) fn end(self, outcome: Outcome) {
-        let now = self.arrival.clock.now();
-        self.end_at(outcome, now);
+    pub(crate) fn end(mut self, outcome: Outcome) {
+        self.close(outcome, self.arrival.clock.now());
+    }
+
+    /// Ends it with an answer of ours in place of the backend's.
+    pub(crate) fn refuse(mut self, refusal: &Refusal) {
+        self.status = refusal.status;
+        self.end(refusal.outcome);
     }
 
     fn close(&mut self, outcome: Outcome, now: Moment) {
         if self.arrival.open {
-            self.arrival.end_at(outcome, Some(self.sent), now);
-            let tally = &self.arrival.deployment.tally;
+            self.arrival.end(End {
+                outcome,
+                status: Some(self.status),
+                sent: Some(self.sent),
+                at: now,
+            });
+            let ongoing = self.arrival.ongoing();
+            let tally = &ongoing.deployment.tally;
             tally.inference.observe(now.since(self.sent));
             if outcome == Outcome::Ok {
-                tally.service[self.arrival.tier].record(now.since(self.sent));
+                tally.service[ongoing.tier()].record(now.since(self.sent));
             }
             self.backend.ended_at(now);
         }
@@ -130,7 +192,7 @@ impl Settlement {
 impl Drop for Settlement {
     fn drop(&mut self) {
         if self.arrival.open {
-            self.close(Outcome::ClientLeft, self.arrival.clock.now());
+            self.close(self.arrival.dropped(), self.arrival.clock.now());
         }
     }
 }

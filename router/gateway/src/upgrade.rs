@@ -30,7 +30,8 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Passes bytes until one side ends, nothing moves for `idle`, or we drain.
+    /// Passes bytes until one side ends, nothing moves for `idle`, an operator
+    /// cancels it, or we drain.
     pub(crate) async fn run(self) {
         let Ok(client) = self.client.await else {
             self.settlement.end(Outcome::ClientLeft);
@@ -54,6 +55,7 @@ impl Relay {
             result = down.pump(backend_read, client_write, &moved) => ended(&result),
             () = quiet(&self.clock, &last, self.idle) => Outcome::Timeout,
             () = self.lifecycle.abort.cancelled() => Outcome::Ok,
+            () = self.settlement.ongoing().cancelled() => Outcome::Cancelled,
         };
         self.settlement.end(outcome);
     }

@@ -10,7 +10,7 @@ use thermocline_policy::{
     DedicatedTier, Defaults, LocalFit, Moment, PodState, Spec, Thresholds, Tier, TierMap, TierSet,
     View, Window, decide,
 };
-use thermocline_table::{Config, Deployment, Snapshot};
+use thermocline_table::{Arrived, Config, Deployment, InFlight, Snapshot, Start};
 
 fn deployment(name: String, clock: &Clock) -> Arc<Deployment> {
     let mut spec = Spec::named(name);
@@ -99,5 +99,35 @@ fn hot_path(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, window, decision, hot_path);
+/// What a request pays for being found by who lists or cancels requests, and
+/// for the question whether somebody watches; on threads that each have a list.
+fn in_flight(c: &mut Criterion) {
+    let clock = Clock::system();
+    let deployment = deployment("model".to_owned(), &clock);
+    let in_flight = InFlight::default();
+    let arrived = Arrived {
+        deployment: &deployment,
+        at: Moment::ORIGIN,
+        tier: Tier::Pod,
+        method: &http::Method::POST,
+        path: "/v1/chat/completions",
+        request_id: "01JDZ4T4T6Z5V1X0Q8B3W7N2KD",
+    };
+    let mut group = c.benchmark_group("in flight");
+    group.bench_function("enter + leave", |b| {
+        b.iter(|| drop(black_box(in_flight.enter(black_box(arrived)))));
+    });
+    let kept: Vec<_> = (0..10_000).map(|_| in_flight.enter(arrived)).collect();
+    group.bench_function("enter + leave beside 10000", |b| {
+        b.iter(|| drop(black_box(in_flight.enter(black_box(arrived)))));
+    });
+    group.bench_function("list 10000", |b| b.iter(|| in_flight.all().len()));
+    drop(kept);
+    group.bench_function("nobody watches", |b| {
+        b.iter(|| black_box(&deployment.tail).wants(black_box(Start::Warm)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, window, decision, hot_path, in_flight);
 criterion_main!(benches);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 
-use crate::Deployment;
+use crate::{Deployment, InFlight};
 
 /// Every deployment by each of its names. Immutable.
 #[derive(Debug, Default)]
@@ -81,18 +81,22 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// The snapshot in force.
+/// The snapshot in force, and what is in flight.
 #[derive(Debug, Default)]
-pub struct Table(ArcSwap<Snapshot>);
+pub struct Table {
+    snapshot: ArcSwap<Snapshot>,
+    /// Requests that are on their way.
+    pub in_flight: InFlight,
+}
 
 impl Table {
     /// The snapshot in force; hold it no longer than a request's beginning.
     pub fn load(&self) -> Guard<Arc<Snapshot>> {
-        self.0.load()
+        self.snapshot.load()
     }
 
     /// Puts `snapshot` in force.
     pub fn store(&self, snapshot: Snapshot) {
-        self.0.store(Arc::new(snapshot));
+        self.snapshot.store(Arc::new(snapshot));
     }
 }

@@ -1,24 +1,25 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use http::StatusCode;
 use thermocline_policy::{Moment, Tier};
 use tokio::sync::broadcast;
 
-use crate::{Outcome, Start};
+use crate::{Ongoing, Outcome, Start};
 
 /// One request that has ended.
 #[derive(Debug, Clone)]
 pub struct Ended {
-    /// The deployment that it was for.
-    pub deployment: Arc<str>,
+    /// What it was.
+    pub request: Arc<Ongoing>,
     /// The tier that served it, or would have.
     pub tier: Tier,
     /// How its backend was had.
     pub start: Start,
     /// How it ended.
     pub outcome: Outcome,
-    /// When it came.
-    pub arrived: Moment,
+    /// The status that the client was answered with; `None` = it was not.
+    pub status: Option<StatusCode>,
     /// When it was sent to a backend; `None` = never.
     pub sent: Option<Moment>,
     /// When its last byte had gone.
@@ -84,14 +85,15 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ongoing::tests::arrived;
 
     fn ended(start: Start) -> Ended {
         Ended {
-            deployment: "m".into(),
+            request: Arc::new(Ongoing::new(arrived(0), 0)),
             tier: Tier::Pod,
             start,
             outcome: Outcome::Ok,
-            arrived: Moment::ORIGIN,
+            status: Some(StatusCode::OK),
             sent: None,
             ended: Moment::ORIGIN,
         }

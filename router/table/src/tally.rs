@@ -56,11 +56,13 @@ pub enum Outcome {
     ClientLeft,
     /// The client's request cannot be served as it is.
     ClientError,
+    /// An operator cancelled it.
+    Cancelled,
 }
 
 impl Outcome {
     /// Every outcome.
-    pub const ALL: [Outcome; 9] = [
+    pub const ALL: [Outcome; 10] = [
         Outcome::Ok,
         Outcome::BackendError,
         Outcome::BackendBroke,
@@ -70,6 +72,7 @@ impl Outcome {
         Outcome::Unavailable,
         Outcome::ClientLeft,
         Outcome::ClientError,
+        Outcome::Cancelled,
     ];
 
     /// The word used in metrics.
@@ -84,6 +87,7 @@ impl Outcome {
             Outcome::Unavailable => "unavailable",
             Outcome::ClientLeft => "client_left",
             Outcome::ClientError => "client_error",
+            Outcome::Cancelled => "cancelled",
         }
     }
 }

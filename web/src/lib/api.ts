@@ -13,6 +13,7 @@ export type Decision = Schemas['Decision'];
 export type Series = Schemas['Series'];
 export type ColdStart = Schemas['ColdStart'];
 export type EndedRequest = Schemas['EndedRequest'];
+export type OngoingRequest = Schemas['OngoingRequest'];
 export type Costs = Omit<Schemas['Costs'], 'next'>;
 export type Provider = Schemas['Provider'];
 export type Offer = Schemas['Offer'];

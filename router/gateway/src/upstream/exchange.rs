@@ -34,6 +34,8 @@ pub(crate) enum ExchangeError {
     Idle,
     #[error("the deadline passed")]
     Deadline,
+    #[error("an operator cancelled the request")]
+    Cancelled,
 }
 
 /// One request and its response on one connection.

@@ -26,6 +26,7 @@ mod idle;
 mod limits;
 mod local;
 mod metrics;
+mod operator_cancels;
 mod pool;
 mod prices;
 mod processes;
