@@ -14,7 +14,7 @@ use crate::session::Session;
 /// Show what was paid, and what would have been
 #[derive(Debug, Args)]
 pub(crate) struct Cost {
-    /// By what amounts are told apart: some of deployment, tier, provider
+    /// By what amounts are told apart: some of hour, deployment, tier, provider
     #[arg(long, value_name = "FIELDS", default_value = "deployment,tier")]
     by: String,
     /// Compare with what each tier alone would have cost, and with the best possible
@@ -29,17 +29,20 @@ pub(crate) struct Cost {
 struct Costs {
     from: String,
     total_usd: f64,
+    idle_usd: f64,
     items: Vec<Item>,
     what_if: Vec<WhatIf>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Item {
+    hour: Option<String>,
     deployment: Option<String>,
     tier: Option<String>,
     provider: Option<String>,
     hours: f64,
     usd: f64,
+    idle_usd: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -78,24 +81,32 @@ fn tell(costs: &Costs, args: &Cost) -> String {
     }
     let fields: Vec<&str> = args.by.split(',').collect();
     let mut header: Vec<String> = fields.iter().map(|field| field.to_uppercase()).collect();
-    header.extend(["HOURS".to_owned(), "USD".to_owned()]);
+    header.extend(["HOURS", "USD", "IDLE"].map(str::to_owned));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let rows = costs.items.iter().map(|item| {
         let mut row: Vec<String> = fields.iter().map(|field| item.field(field)).collect();
-        row.extend([format!("{:.2}", item.hours), dollars(item.usd)]);
+        let idle = share(item.idle_usd, item.usd);
+        row.extend([format!("{:.2}", item.hours), dollars(item.usd), idle]);
         row
     });
     format!(
-        "{}\n\n${} since {}.",
+        "{}\n\n${} since {}, {} of it for time without a request in hand.",
         table(&header, rows),
         dollars(costs.total_usd),
-        costs.from
+        costs.from,
+        share(costs.idle_usd, costs.total_usd)
     )
+}
+
+/// `part` of `whole` in whole percent.
+fn share(part: f64, whole: f64) -> String {
+    or_nothing((whole > 0.0).then(|| format!("{:.0} %", part / whole * 100.0)))
 }
 
 impl Item {
     fn field(&self, field: &str) -> String {
         let value = match field {
+            "hour" => &self.hour,
             "deployment" => &self.deployment,
             "tier" => &self.tier,
             _ => &self.provider,

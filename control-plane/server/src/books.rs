@@ -20,6 +20,8 @@ use thermocline_table::Measured;
 
 use crate::budget::Spent;
 
+pub(crate) use keep::work_of;
+
 /// One deployment's books.
 #[derive(Debug)]
 pub(crate) struct Books(Mutex<Kept>);
@@ -32,6 +34,8 @@ pub(crate) type Payee = (Tier, String);
 pub(crate) struct Paid {
     micros: i64,
     pub(crate) usd: f64,
+    /// Of that, for time without a request in hand.
+    idle_usd: f64,
 }
 
 #[derive(Debug)]
@@ -178,6 +182,7 @@ impl Paid {
     fn add(&mut self, more: Paid) {
         self.micros += more.micros;
         self.usd += more.usd;
+        self.idle_usd += more.idle_usd;
     }
 }
 

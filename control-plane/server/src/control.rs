@@ -92,6 +92,8 @@ pub struct ControlPlane {
     pub(crate) quotes: Quotes,
     /// How starts went.
     pub(crate) cold_starts: ColdStarts,
+    /// One replay at a time.
+    pub(crate) simulating: tokio::sync::Mutex<()>,
     /// Where requests that end are told.
     pub(crate) tail: broadcast::Sender<Ended>,
     /// Instances whose providers are no longer configured.
@@ -152,6 +154,7 @@ impl ControlPlane {
             posting: tokio::sync::Mutex::new(()),
             quotes: Quotes::default(),
             cold_starts: ColdStarts::default(),
+            simulating: tokio::sync::Mutex::new(()),
             tail: crate::tail::outlet(),
             runtime: Handle::current(),
             base_domain: parts.base_domain,

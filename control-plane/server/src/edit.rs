@@ -129,11 +129,21 @@ impl ControlPlane {
         patch: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
+        let document = self.merged(name, patch)?;
+        self.replace(name, &document).await
+    }
+
+    /// What [`ControlPlane::patch`] would put in force.
+    pub(crate) fn patched(&self, name: &str, patch: &Value) -> Result<Spec, EditError> {
+        let document = self.merged(name, patch)?;
+        Ok(self.read_all(&[document], |_, field| field)?.remove(0))
+    }
+
+    fn merged(&self, name: &str, patch: &Value) -> Result<Value, EditError> {
         let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
         let mut document = deployment.with_spec(spec_to_json);
         merge(&mut document, patch);
-        let document = named(&document, name)?;
-        self.replace(name, &document).await
+        named(&document, name)
     }
 
     /// Forces a tier, or stops forcing.

@@ -34,6 +34,7 @@ mod rest;
 mod secrets;
 mod series;
 mod session;
+mod simulation;
 mod status;
 mod sweep;
 mod tail;

@@ -13,6 +13,7 @@ mod problem;
 mod requests;
 mod secrets;
 mod session;
+mod simulate;
 mod watch;
 
 use std::sync::Arc;
@@ -109,6 +110,7 @@ fn guarded() -> Vec<Row> {
         (Method::DELETE, "/api/v1/deployments/{name}/forced", &[], delete(deployments::unforce)),
         (Method::POST, "/api/v1/deployments/{name}/wake", &[], post(deployments::wake)),
         (Method::POST, "/api/v1/deployments/{name}/sleep", &[], post(deployments::sleep)),
+        (Method::POST, "/api/v1/deployments/{name}/simulate", &["span"], post(simulate::simulate)),
         (Method::GET, "/api/v1/deployments/{name}/series", &["from", "to"], get(watch::series)),
         (Method::GET, "/api/v1/decisions", &["limit", "cursor"], get(observe::all_decisions)),
         (Method::GET, "/api/v1/decisions/{id}", &[], get(observe::past_decision)),

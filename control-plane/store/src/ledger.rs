@@ -20,6 +20,8 @@ pub struct LedgerEntry {
     pub micros: i64,
     /// What that cost.
     pub cost: NanoUsd,
+    /// Of that, for time without a request in hand.
+    pub idle: NanoUsd,
 }
 
 /// What the same arrivals would have cost otherwise, within one hour.
@@ -141,6 +143,18 @@ impl Store {
         Ok(rows.bind(from).fetch_all(&self.readers).await?)
     }
 
+    /// What came for `deployment` from slot `from` on, in order.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn arrivals_of(&self, deployment: &str, from: i64) -> Result<Vec<SlotArrivals>> {
+        let rows = sqlx::query_as(
+            "select * from arrivals where slot >= ? and deployment = ? order by slot",
+        );
+        let rows = rows.bind(from).bind(deployment);
+        Ok(rows.fetch_all(&self.readers).await?)
+    }
+
     /// Everything ever paid, summed over the hours.
     ///
     /// # Errors
@@ -148,7 +162,7 @@ impl Store {
     pub async fn paid(&self) -> Result<Vec<LedgerEntry>> {
         let rows = sqlx::query_as(
             "select 0 as hour, deployment, tier, provider, sum(micros) as micros,
-             sum(nano_usd) as nano_usd from ledger group by deployment, tier, provider",
+             sum(nano_usd) as nano_usd, sum(idle_nano_usd) as idle_nano_usd from ledger group by deployment, tier, provider",
         );
         Ok(rows.fetch_all(&self.readers).await?)
     }
@@ -169,10 +183,11 @@ impl Store {
 
 async fn add_paid(conn: &mut SqliteConnection, entry: &LedgerEntry) -> Result<()> {
     sqlx::query(
-        "insert into ledger (hour, deployment, tier, provider, micros, nano_usd)
-         values (?, ?, ?, ?, ?, ?)
+        "insert into ledger (hour, deployment, tier, provider, micros, nano_usd, idle_nano_usd)
+         values (?, ?, ?, ?, ?, ?, ?)
          on conflict do update set micros = micros + excluded.micros,
-             nano_usd = nano_usd + excluded.nano_usd",
+             nano_usd = nano_usd + excluded.nano_usd,
+             idle_nano_usd = idle_nano_usd + excluded.idle_nano_usd",
     )
     .bind(entry.hour)
     .bind(&entry.deployment)
@@ -180,6 +195,7 @@ async fn add_paid(conn: &mut SqliteConnection, entry: &LedgerEntry) -> Result<()
     .bind(&entry.provider)
     .bind(entry.micros)
     .bind(entry.cost.0)
+    .bind(entry.idle.0)
     .execute(conn)
     .await?;
     Ok(())
@@ -229,6 +245,7 @@ impl FromRow<'_, SqliteRow> for LedgerEntry {
             provider: row.try_get("provider")?,
             micros: row.try_get("micros")?,
             cost: NanoUsd(row.try_get("nano_usd")?),
+            idle: NanoUsd(row.try_get("idle_nano_usd")?),
         })
     }
 }

@@ -42,6 +42,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "compared",
         sql: include_str!("../../../migrations/sqlite/0006_compared.sql"),
     },
+    Migration {
+        version: 7,
+        name: "idle",
+        sql: include_str!("../../../migrations/sqlite/0007_idle.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

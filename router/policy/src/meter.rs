@@ -15,6 +15,8 @@ pub struct Taken {
     pub cold_starts: u64,
     /// Worker time that is billed because of them.
     pub billed: Duration,
+    /// Of that, without a request in hand: cold starts, and what workers stay.
+    pub idle: Duration,
 }
 
 /// Requests of one count beyond which they are a flow, not metered one by one.
@@ -32,6 +34,8 @@ struct Worker {
     ready: Moment,
     /// Until when it is billed if nothing more comes.
     until: Moment,
+    /// Until when it has a request in hand.
+    busy: Moment,
     places: Places,
 }
 
@@ -51,6 +55,7 @@ impl ServerlessMeter {
         let mut worker = Worker {
             ready,
             until: ready,
+            busy: ready,
             places: Places::default(),
         };
         let share = work.billed_cold_share.clamp(0.0, 1.0);
@@ -115,6 +120,7 @@ impl std::ops::AddAssign for Taken {
         self.wait += more.wait;
         self.cold_starts += more.cold_starts;
         self.billed += more.billed;
+        self.idle += more.idle;
     }
 }
 
@@ -125,10 +131,14 @@ impl Worker {
         self.places.take(ends);
         let before = self.until;
         self.until = self.until.max(ends + idle);
+        let busy = ends.since(self.busy.max(begins));
+        self.busy = self.busy.max(ends);
+        let billed = self.until.since(before) + cold;
         Taken {
             wait: begins.since(now),
             cold_starts: 0,
-            billed: self.until.since(before) + cold,
+            billed,
+            idle: billed.saturating_sub(busy),
         }
     }
 }
@@ -161,5 +171,42 @@ impl Places {
     /// When the last of them ends; `None` when none is taken.
     pub fn last_end(&self) -> Option<Moment> {
         self.ends.iter().map(|end| end.0).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_billed_without_a_request_in_hand_is_told_apart() {
+        let seconds = Duration::from_secs;
+        let work = Work {
+            cold_start: seconds(30),
+            serverless_idle: seconds(5),
+            ..Work::default()
+        };
+        let mut meter = ServerlessMeter::default();
+        let mut take = |at, service| {
+            let at = Moment::ORIGIN + seconds(at);
+            let taken = meter.take(at, seconds(service), &work);
+            (taken.billed, taken.idle)
+        };
+        assert_eq!(
+            take(0, 3),
+            (seconds(38), seconds(35)),
+            "cold, then it stays"
+        );
+        assert_eq!(
+            take(35, 4),
+            (seconds(6), seconds(2)),
+            "2 s after it was done"
+        );
+        assert_eq!(
+            take(36, 2),
+            (seconds(0), seconds(0)),
+            "beside the other one"
+        );
+        assert_eq!(take(38, 3), (seconds(2), seconds(0)), "and beyond it");
     }
 }

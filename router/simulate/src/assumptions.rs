@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, Thresholds};
+use thermocline_policy::{CostModel, SLOT, Thresholds};
 
 use crate::trace::Row;
 
@@ -27,6 +27,20 @@ pub struct Assumptions {
 }
 
 impl Assumptions {
+    /// Those that are made where nothing but `model` is known.
+    pub fn of(model: CostModel) -> Self {
+        Assumptions {
+            model,
+            thresholds: Thresholds::default(),
+            pod_idle: Duration::from_secs(600),
+            slot: SLOT,
+            seed: 1,
+            pod_failures: 0.0,
+            in_tokens_per_s: 8000.0,
+            s_per_out_token: 0.02,
+        }
+    }
+
     /// How long a backend has the row's request in hand.
     pub fn service(&self, row: &Row) -> Duration {
         let tokens = || {

@@ -11,6 +11,7 @@ mod candidate;
 mod chance;
 mod fleet;
 mod generate;
+mod ledger;
 mod optimum;
 mod plot;
 mod pods;
@@ -24,6 +25,7 @@ pub use candidate::{Candidate, CandidateError};
 pub use chance::Chance;
 pub use fleet::Fleet;
 pub use generate::{Generator, GeneratorError, Shape};
+pub use ledger::{Ledger, SlotCount};
 pub use plot::{Chart, Course, RateCurve, svg};
 pub use report::{
     AssumptionsReport, DeploymentReport, OptimumReport, PolicyReport, Report, TraceReport, Waits,

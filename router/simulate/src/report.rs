@@ -210,7 +210,8 @@ fn policies(candidates: &[Candidate], tallies: &[&Tally], optimum: f64) -> Vec<P
 }
 
 impl AssumptionsReport {
-    fn of(a: &Assumptions) -> Self {
+    /// What `a` takes for granted.
+    pub fn of(a: &Assumptions) -> Self {
         let (prices, work) = (&a.model.prices, &a.model.work);
         AssumptionsReport {
             usd_per_hour: rounded(prices.pod.unwrap_or_default().as_usd_per_hour()),

@@ -10,6 +10,7 @@ export type Deployment = Schemas['Deployment'];
 export type Instance = Schemas['Instance'];
 export type Transition = Schemas['Transition'];
 export type Decision = Schemas['Decision'];
+export type Simulation = Schemas['Simulation'];
 export type Series = Schemas['Series'];
 export type ColdStart = Schemas['ColdStart'];
 export type EndedRequest = Schemas['EndedRequest'];

@@ -63,6 +63,42 @@ test('a deployment: its rate with both lines, and why it is where it is', async 
   await console.shot('deployment');
 });
 
+test('a deployment: where else its lines could be, and what that would have cost', async () => {
+  const console = await view('deployments/chat');
+  const { page } = console;
+  const promote = page.getByRole('slider', { name: 'Promote line' });
+  const before = Number(await promote.getAttribute('aria-valuenow'));
+  await promote.focus();
+  await page.keyboard.press('ArrowUp');
+  const said = page.locator('[data-simulated]');
+  await said.getByText(/would have cost/).waitFor();
+  expect(Number(await promote.getAttribute('aria-valuenow'))).toBeGreaterThan(before);
+
+  const box = await promote.boundingBox();
+  if (!box) throw new Error('the handle is not on the page');
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x, y - 15, { steps: 5 });
+  await page.mouse.up();
+  const wanted = Number(await promote.getAttribute('aria-valuenow'));
+  expect(wanted).toBeGreaterThan(before * 1.06);
+  await page.getByRole('columnheader', { name: 'As drawn' }).waitFor();
+  await console.accessible();
+  await console.shot('other-lines');
+
+  await page.getByRole('button', { name: 'Put in force…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/curl -X PATCH .*promote_rps/).waitFor();
+  await dialog.getByRole('button', { name: 'Put in force', exact: true }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  const { body } = await server.call('GET', '/deployments/chat');
+  expect(body.spec.policy.promote_rps).toBe(wanted);
+  await page.getByText('Drag a line in the chart').waitFor();
+  const { policy } = body.spec;
+  await server.call('PATCH', '/deployments/chat', { policy: { ...policy, promote_rps: before } });
+});
+
 test('the specification: a mistake is shown at its field', async () => {
   const console = await view('deployments/chat/specification');
   const text = console.page.getByLabel('Specification, YAML');
@@ -105,8 +141,13 @@ test('cost: what was paid, and what it would have cost otherwise', async () => {
   const stream = await (await download).createReadStream();
   let text = '';
   for await (const chunk of stream) text += String(chunk);
-  expect(text.split('\r\n')[0]).toBe('from,to,deployment,tier,hours,usd');
-  expect(text).toMatch(/,pod,/);
+  expect(text.split('\r\n')[0]).toBe('hour,deployment,tier,provider,hours,usd,idle_usd');
+  expect(text).toMatch(/,pod,sim,/);
+  expect(await console.page.locator('[data-bar]').count()).toBe(25);
+  await console.page
+    .locator('[data-idle]')
+    .getByText(/^\d+ %$/)
+    .waitFor();
   await console.accessible();
   await console.shot('cost');
 });
@@ -124,7 +165,7 @@ test('cold starts: each part of a start, and percentiles', async () => {
 
 test('requests: a tail that can be filtered and paused', async () => {
   const console = await view('requests');
-  const rows = console.page.locator('tbody tr');
+  const rows = console.page.getByRole('region', { name: 'As they end' }).locator('tbody tr');
   await rows.nth(3).waitFor();
   await console.page.getByRole('searchbox', { name: 'Filter' }).fill('vision');
   await until(async () => (await rows.allTextContents()).every((row) => row.includes('vision')));

@@ -80,27 +80,23 @@ pub(crate) struct Simulate {
 /// An A100 of 2026: dollars an hour as a pod, dollars a second as a worker.
 const USD_PER_HOUR: f64 = 1.39;
 const USD_PER_SECOND: f64 = 0.000_76;
-const POD_IDLE: Duration = Duration::from_secs(600);
 
 impl Simulate {
     /// What the replay takes for granted where nothing is known.
     pub(crate) fn assumptions(&self) -> Assumptions {
+        let prices = Prices {
+            serverless: UsdPerSecond::of(USD_PER_SECOND),
+            pod: UsdPerSecond::hourly(USD_PER_HOUR),
+            wait: UsdPerSecond::ZERO,
+        };
+        let work = Work::default();
         let known = Assumptions {
-            model: CostModel {
-                prices: Prices {
-                    serverless: UsdPerSecond::of(USD_PER_SECOND),
-                    pod: UsdPerSecond::hourly(USD_PER_HOUR),
-                    wait: UsdPerSecond::ZERO,
-                },
-                work: Work::default(),
-            },
-            thresholds: Thresholds::default(),
-            pod_idle: POD_IDLE,
             slot: self.slot,
             seed: self.seed,
             pod_failures: self.pod_failure_share,
             in_tokens_per_s: self.in_tokens_per_s,
             s_per_out_token: self.out_token_time.as_secs_f64(),
+            ..Assumptions::of(CostModel { prices, work })
         };
         self.over(known)
     }

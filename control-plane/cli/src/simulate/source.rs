@@ -1,9 +1,8 @@
 use std::time::Duration;
 
-use thermocline_simulate::{Arrival, Assumptions, Generator, Trace, TraceError};
+use thermocline_simulate::{Arrival, Assumptions, Generator, Ledger, Trace, TraceError};
 
-use super::ledger::Ledger;
-use super::{Simulate, known};
+use super::{Simulate, known, ledger};
 use crate::failure::Failure;
 use crate::output;
 use crate::session::Session;
@@ -33,7 +32,7 @@ impl Source {
     }
 
     pub(super) async fn ledger(session: &Session, since: Duration) -> Result<Self, Failure> {
-        Ledger::fetch(session, since).await.map(Source::Ledger)
+        ledger::fetch(session, since).await.map(Source::Ledger)
     }
 
     pub(super) fn span(&self) -> Duration {

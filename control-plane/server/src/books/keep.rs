@@ -72,9 +72,11 @@ impl ControlPlane {
                 .map(|t| t.provider.clone()),
         };
         kept.count(&look);
-        for (payee, price, since) in paid_instances(deployment) {
-            let span = now.since(kept.counted.max(since));
-            kept.pay(&look, payee, price.over(span), span);
+        for pod in paid_pods(deployment) {
+            let span = now.since(kept.counted.max(pod.since));
+            let usd = pod.price.over(span);
+            let paid = paid_for(span, usd, if pod.is_idle { usd } else { 0.0 });
+            kept.pay(&look, pod.payee, paid);
         }
         kept.counted = now;
         if kept.slot + SLOT <= now {
@@ -103,7 +105,7 @@ impl ControlPlane {
         wait: UsdPerSecond,
     ) -> CostModel {
         let mut prices = self.prices(spec, wait);
-        let real = paid_instances(deployment).next().map(|(_, price, _)| price);
+        let real = paid_pods(deployment).next().map(|pod| pod.price);
         prices.pod = real.or(prices.pod);
         CostModel {
             prices,
@@ -113,7 +115,7 @@ impl ControlPlane {
 }
 
 /// What times the formulas use: measured, the priors where nothing was.
-fn work_of(tally: &Tally, spec: &Spec) -> Work {
+pub(crate) fn work_of(tally: &Tally, spec: &Spec) -> Work {
     let prior = Work::default();
     let concurrency = &spec.concurrency;
     let places = concurrency
@@ -138,10 +140,17 @@ fn work_of(tally: &Tally, spec: &Spec) -> Work {
     .with_boot(boot.mean, boot.count)
 }
 
-/// The pods that are paid for, at what price, since when.
-fn paid_instances(
-    deployment: &Controlled,
-) -> impl Iterator<Item = (super::Payee, UsdPerSecond, Moment)> {
+/// A pod that is paid for.
+struct PaidPod {
+    payee: super::Payee,
+    price: UsdPerSecond,
+    since: Moment,
+    /// Whether it has no request in hand as it is looked at: of many looks the
+    /// share of time in which it has none.
+    is_idle: bool,
+}
+
+fn paid_pods(deployment: &Controlled) -> impl Iterator<Item = PaidPod> {
     let instances = deployment.instances().into_iter();
     instances.filter_map(|instance| {
         let exists = !matches!(
@@ -149,9 +158,23 @@ fn paid_instances(
             InstanceState::Intended | InstanceState::Gone
         );
         let price = UsdPerSecond::hourly(instance.usd_per_hour()?.as_usd())?;
-        let payee = (instance.tier, instance.provider.name.clone());
-        (exists && instance.tier == Tier::Pod).then_some((payee, price, instance.since))
+        let backend = instance.backend();
+        (exists && instance.tier == Tier::Pod).then(|| PaidPod {
+            payee: (instance.tier, instance.provider.name.clone()),
+            price,
+            since: instance.since,
+            is_idle: backend.is_none_or(|backend| backend.in_flight() == 0),
+        })
     })
+}
+
+/// `usd`, and of that `idle_usd`, for `span`.
+fn paid_for(span: Duration, usd: f64, idle_usd: f64) -> Paid {
+    Paid {
+        micros: i64::try_from(span.as_micros()).unwrap_or(i64::MAX),
+        usd,
+        idle_usd,
+    }
 }
 
 impl Kept {
@@ -222,22 +245,19 @@ impl Kept {
         let taken = std::mem::take(&mut self.unpriced);
         if taken.billed > Duration::ZERO {
             let payee = (Tier::Serverless, provider.clone());
-            self.pay(look, payee, look.model.billed(&taken), taken.billed);
+            let (usd, idle) = (look.model.billed(&taken), look.model.billed_idle(&taken));
+            self.pay(look, payee, paid_for(taken.billed, usd, idle));
         }
     }
 
-    fn pay(&mut self, look: &Look<'_>, payee: super::Payee, usd: f64, span: Duration) {
-        let paid = Paid {
-            micros: i64::try_from(span.as_micros()).unwrap_or(i64::MAX),
-            usd,
-        };
-        self.comparison.paid += usd;
+    fn pay(&mut self, look: &Look<'_>, payee: super::Payee, paid: Paid) {
+        self.comparison.paid += paid.usd;
         let hour = look.wall.div_euclid(HOUR_MICROS);
         let unposted = self.unposted.paid.entry((hour, payee.clone()));
         unposted.or_default().add(paid);
         self.paid.entry(payee).or_default().add(paid);
         let at = Calendar::at(look.wall);
-        let cost = NanoUsd::from_usd(usd);
+        let cost = NanoUsd::from_usd(paid.usd);
         self.today.add(at.first_hour_of_day(), cost);
         self.this_hour.add(at.hour(), cost);
     }

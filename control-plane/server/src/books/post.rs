@@ -27,6 +27,7 @@ impl ControlPlane {
                 let paid = Paid {
                     micros: entry.micros,
                     usd: entry.cost.as_usd(),
+                    idle_usd: entry.idle.as_usd(),
                 };
                 let payee = (entry.tier, entry.provider);
                 deployment.books.kept().paid.insert(payee, paid);
@@ -132,6 +133,7 @@ impl Books {
                 provider,
                 micros: paid.micros,
                 cost: NanoUsd::from_usd(paid.usd),
+                idle: NanoUsd::from_usd(paid.idle_usd),
             }));
         let what_if = unposted.what_if.into_iter();
         postings

@@ -28,6 +28,7 @@ pub(super) struct Wanted {
 /// By what amounts are told apart.
 #[derive(Debug, Clone, Copy, Default)]
 struct By {
+    hour: bool,
     deployment: bool,
     tier: bool,
     provider: bool,
@@ -51,11 +52,13 @@ pub(super) async fn costs(
     let ledger = control.store.ledger(hours.0, hours.1).await?;
     let what_if = control.store.what_if(hours.0, hours.1).await?;
     let total: i64 = ledger.iter().map(|entry| entry.cost.0).sum();
+    let idle: i64 = ledger.iter().map(|entry| entry.idle.0).sum();
     Ok(Json(json!({
         "from": rfc3339(hours.0 * HOUR),
         "to": rfc3339(hours.1 * HOUR),
         "total_usd": NanoUsd(total).as_usd(),
         "total_nano_usd": total,
+        "idle_usd": NanoUsd(idle).as_usd(),
         "items": items(&ledger, by),
         "what_if": otherwise(&what_if),
         "next": null,
@@ -88,29 +91,47 @@ pub(super) async fn arrivals(
 }
 
 fn items(ledger: &[LedgerEntry], by: By) -> Vec<Value> {
-    let mut sums: BTreeMap<[Option<&str>; 3], (i64, i64)> = BTreeMap::new();
+    type Key<'l> = (Option<i64>, [Option<&'l str>; 3]);
+    let mut sums: BTreeMap<Key<'_>, Sum> = BTreeMap::new();
     for entry in ledger {
-        let key = [
+        let words = [
             by.deployment.then_some(entry.deployment.as_str()),
             by.tier.then_some(entry.tier.as_str()),
             by.provider.then_some(entry.provider.as_str()),
         ];
-        let sum = sums.entry(key).or_default();
-        sum.0 += entry.micros;
-        sum.1 += entry.cost.0;
+        let sum = sums.entry((by.hour.then_some(entry.hour), words));
+        sum.or_default().add(entry);
     }
     sums.into_iter()
-        .map(|([deployment, tier, provider], (micros, cost))| {
+        .map(|((hour, [deployment, tier, provider]), sum)| {
             json!({
+                "hour": hour.map(|hour| rfc3339(hour * HOUR)),
                 "deployment": deployment,
                 "tier": tier,
                 "provider": provider,
-                "hours": micros as f64 / HOUR as f64,
-                "usd": NanoUsd(cost).as_usd(),
-                "nano_usd": cost,
+                "hours": sum.micros as f64 / HOUR as f64,
+                "usd": NanoUsd(sum.cost).as_usd(),
+                "nano_usd": sum.cost,
+                "idle_usd": NanoUsd(sum.idle).as_usd(),
             })
         })
         .collect()
+}
+
+/// What some entries come to.
+#[derive(Default)]
+struct Sum {
+    micros: i64,
+    cost: i64,
+    idle: i64,
+}
+
+impl Sum {
+    fn add(&mut self, entry: &LedgerEntry) {
+        self.micros += entry.micros;
+        self.cost += entry.cost.0;
+        self.idle += entry.idle.0;
+    }
 }
 
 /// Per deployment, what one tier alone would have cost, and the best possible.
@@ -146,13 +167,14 @@ fn read_by(text: &str) -> Result<By, Problem> {
     let mut by = By::default();
     for word in text.split(',') {
         match word {
+            "hour" => by.hour = true,
             "deployment" => by.deployment = true,
             "tier" => by.tier = true,
             "provider" => by.provider = true,
             _ => {
                 return Err(wrong(
                     "by",
-                    "must be some of deployment, tier, provider, with commas",
+                    "must be some of hour, deployment, tier, provider, with commas",
                 ));
             }
         }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::request::Parts;
@@ -5,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
-use thermocline_policy::{Tier, is_dns_label};
+use thermocline_policy::{Tier, is_dns_label, parse_duration};
 use thermocline_wire::micros;
 
 use super::Problem;
@@ -139,6 +141,15 @@ pub(super) fn time<'de, D: Deserializer<'de>>(query: D) -> Result<Option<i64>, D
     micros(&String::deserialize(query)?)
         .map(Some)
         .ok_or_else(error)
+}
+
+/// How far back arrivals are kept, at most.
+pub(super) fn span<'de, D: Deserializer<'de>>(query: D) -> Result<Option<Duration>, D::Error> {
+    const MOST: Duration = Duration::from_secs(72 * 3600);
+    let span = parse_duration(&String::deserialize(query)?).ok();
+    let span = span.filter(|span| !span.is_zero() && *span <= MOST);
+    let error = || D::Error::custom("must be a duration of 72h at most, as 24h or 90m");
+    span.map(Some).ok_or_else(error)
 }
 
 /// Yes or no; no when absent.

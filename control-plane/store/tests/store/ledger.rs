@@ -13,6 +13,7 @@ fn paid(hour: i64, name: &str, nano_usd: i64) -> LedgerEntry {
         provider: "toy".to_owned(),
         micros: nano_usd * 2,
         cost: NanoUsd(nano_usd),
+        idle: NanoUsd(nano_usd / 2),
     }
 }
 
@@ -33,14 +34,14 @@ async fn amounts_of_one_hour_add_up_to_the_last_billionth() {
     for _ in 0..3 {
         post(
             &store,
-            &of(vec![paid(5, "a", 1_000_000_001), paid(6, "a", 7)]),
+            &of(vec![paid(5, "a", 1_000_000_002), paid(6, "a", 8)]),
         )
         .await;
     }
     let rows = store.ledger(5, 6).await.unwrap();
-    assert_eq!(rows, [paid(5, "a", 3_000_000_003)]);
+    assert_eq!(rows, [paid(5, "a", 3_000_000_006)]);
     let all = store.paid().await.unwrap();
-    assert_eq!(all, [paid(0, "a", 3_000_000_024)]);
+    assert_eq!(all, [paid(0, "a", 3_000_000_030)]);
 }
 
 #[tokio::test]

@@ -193,6 +193,11 @@ impl CostModel {
             .over(taken.billed)
     }
 
+    /// What of that is for time without a request in hand, dollars.
+    pub fn billed_idle(&self, taken: &Taken) -> f64 {
+        self.prices.serverless.unwrap_or_default().over(taken.idle)
+    }
+
     /// What `taken` is worth, dollars: worker time and the users' waiting.
     pub fn paid(&self, taken: &Taken) -> f64 {
         self.billed(taken) + self.prices.wait.over(taken.wait)

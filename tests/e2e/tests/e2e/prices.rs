@@ -1,29 +1,35 @@
-//! What prices do to a deployment in its first seconds, and after a restart.
+//! What prices do to a deployment in its first seconds, and after a restart; what
+//! was paid idle, and what would have been paid by other rules.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_policy::Tier;
 use thermocline_provider::Offer;
+use thermocline_support::backend::{Latch, Script};
+use thermocline_support::provider::Boot;
 
-use crate::scene::{SECOND, Scene, ok, secs};
+use crate::scene::{SECOND, Scene, ok, pod, secs};
 
 /// A cloud that asks for so much.
 async fn scene(usd_per_hour: f64, usd_per_second: f64) -> Scene {
     let scene = Scene::new(ok()).await;
-    let offer = |hour, second| Offer {
-        id: "o".to_owned(),
-        gpu: "Fake 80".to_owned(),
-        vram_mib: 80 << 10,
-        usd_per_hour: hour,
-        usd_per_second: second,
-        region: String::new(),
-        available: true,
-    };
     let pod = offer(Some(usd_per_hour), None);
     let serverless = offer(None, Some(usd_per_second));
     scene.cloud.set_offers(Tier::Pod, vec![pod]);
     scene.cloud.set_offers(Tier::Serverless, vec![serverless]);
     scene
+}
+
+fn offer(usd_per_hour: Option<f64>, usd_per_second: Option<f64>) -> Offer {
+    Offer {
+        id: "o".to_owned(),
+        gpu: "Fake 80".to_owned(),
+        vram_mib: 80 << 10,
+        usd_per_hour,
+        usd_per_second,
+        region: String::new(),
+        available: true,
+    }
 }
 
 fn tiers() -> Value {
@@ -103,4 +109,97 @@ async fn the_optimum_pays_for_what_comes_after_a_restart() {
     assert!(usd(&after, "serverless_usd") > usd(&before, "serverless_usd"));
     assert_eq!(usd(&after, "optimum_usd"), usd(&after, "serverless_usd"));
     assert_eq!(usd(&after, "optimum_usd"), usd(&after, "paid_usd"));
+}
+
+/// `POST …/simulate` with a change of the specification; the status and the answer.
+async fn simulate(scene: &Scene, query: &str, patch: Value) -> (u16, Value) {
+    let path = format!("/deployments/m/simulate{query}");
+    let admin = &scene.system.admin;
+    let (status, body) = admin.call(Method::POST, &path, Some(&patch)).await;
+    (status.as_u16(), body)
+}
+
+#[tokio::test]
+async fn other_thresholds_are_replayed_with_what_came_and_put_nothing_in_force() {
+    let scene = scene(3.6, 0.01).await;
+    let policy = json!({ "window": "60s", "promote_rps": 100, "demote_rps": 50 });
+    scene.deploy(tiers(), json!({ "policy": policy })).await;
+    serve(&scene).await;
+    for _ in 0..30 {
+        assert_eq!(scene.get().await.status, 200);
+        scene.pass_in(secs(5), secs(5)).await;
+    }
+    scene.pass(secs(10)).await;
+    let lower = json!({ "policy": { "promote_rps": 0.1, "demote_rps": 0.05 } });
+    let (status, told) = simulate(&scene, "?span=1h", lower).await;
+    assert_eq!(status, 200, "{told}");
+    assert_eq!(told["arrivals"], 31);
+    let (asked, in_force) = (&told["asked"], &told["in_force"]);
+    assert_eq!(asked["policy"], "thresholds:promote=0.1,demote=0.05");
+    assert!(usd(asked, "pod_hours") > 0.0 && asked["transitions"] == 1);
+    assert!(usd(in_force, "pod_hours") == 0.0 && in_force["transitions"] == 0);
+    assert_eq!(in_force["cost_usd"], told["serverless"]["cost_usd"]);
+    for course in ["asked", "in_force", "serverless", "pod"] {
+        assert!(usd(&told[course], "cost_usd") >= usd(&told, "optimum_usd"));
+    }
+    let (_, same) = simulate(&scene, "", json!({})).await;
+    assert_eq!(same["asked"], same["in_force"]);
+    let there = scene.system.admin.deployment("m").await;
+    assert_eq!(there["spec"]["policy"]["promote_rps"], 100.0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_replayed_is_refused_with_the_reason() {
+    let scene = scene(3.6, 0.01).await;
+    scene
+        .deploy(json!({ "pod": { "provider": "toy" } }), json!({}))
+        .await;
+    let (status, problem) = simulate(&scene, "", json!({})).await;
+    assert_eq!((status, &problem["code"]), (409, &json!("one_tier")));
+    let wrong = json!({ "policy": { "promote_rps": 0 } });
+    let (status, problem) = simulate(&scene, "", wrong).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("invalid")));
+    assert!(
+        problem["errors"][0]["field"]
+            .as_str()
+            .unwrap()
+            .starts_with("policy")
+    );
+    let (status, problem) = simulate(&scene, "?span=73h", json!({})).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("bad_query")));
+}
+
+/// A pod boots for 2 s, works for 10 s and waits for the rest of a minute.
+#[tokio::test]
+async fn what_was_paid_without_a_request_in_hand_is_told_apart_hour_by_hour() {
+    let latch = Latch::new();
+    let held = ok().held_until(&latch);
+    let scene = Scene::new(Script::always(ok()).on("/x", held)).await;
+    scene.cloud.set_boot(Boot::After(secs(2)));
+    scene
+        .cloud
+        .set_offers(Tier::Pod, vec![offer(Some(3.6), None)]);
+    scene.deploy(pod("10m"), json!({})).await;
+    let sent = scene.send("60s").await;
+    scene.until_state("running").await;
+    scene.pass(secs(10)).await;
+    latch.open();
+    assert_eq!(sent.await.unwrap().status, 200);
+    scene.pass(secs(48)).await;
+    let path = "/costs?by=hour,tier";
+    let (_, costs) = scene.admin(Method::GET, path).await;
+    let item = &costs["items"][0];
+    assert!(
+        item["hour"].as_str().unwrap().ends_with(":00:00.000Z"),
+        "{item}"
+    );
+    assert_eq!(
+        (&item["tier"], &item["deployment"]),
+        (&json!("pod"), &Value::Null)
+    );
+    let (paid, idle) = (usd(item, "usd"), usd(item, "idle_usd"));
+    assert_eq!(costs["idle_usd"], item["idle_usd"]);
+    // 0.001 dollars a second.
+    assert!((0.057..=0.064).contains(&paid), "{paid}");
+    assert!((0.008..=0.013).contains(&(paid - idle)), "{paid} {idle}");
 }
