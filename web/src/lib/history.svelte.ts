@@ -1,5 +1,6 @@
 import { api, type Series, take } from './api';
 import { live } from './live.svelte';
+import { newest } from './newest';
 
 export type Points = Series['points'];
 
@@ -11,6 +12,7 @@ export class History {
   points = $state.raw<Points>(empty());
   loaded = $state(false);
   #last = 0;
+  #question = newest();
 
   constructor(
     readonly name: string,
@@ -23,7 +25,10 @@ export class History {
     const call = api.GET('/api/v1/deployments/{name}/series', {
       params: { path: { name: this.name }, query: { from } },
     });
-    this.points = (await take(call)).points;
+    const isNewest = this.#question();
+    const { points } = await take(call);
+    if (!isNewest()) return;
+    this.points = points;
     this.#last = this.points.at.at(-1) ?? 0;
     this.loaded = true;
   }

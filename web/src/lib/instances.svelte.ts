@@ -1,5 +1,7 @@
 import { api, type Instance, take } from './api';
 import { live } from './live.svelte';
+import { newest } from './newest';
+import { soon } from './soon';
 
 /** Events of instances come in bursts; one call answers all of a moment's, ms. */
 const SETTLE = 300;
@@ -9,11 +11,13 @@ const EVERY = 30_000;
 /** What exists, kept up to date for as long as the view that made it lives. */
 export function watchInstances(): { readonly items: readonly Instance[] | undefined } {
   let items = $state.raw<readonly Instance[] | undefined>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const question = newest();
 
   async function load() {
+    const isNewest = question();
     try {
-      items = (await take(api.GET('/api/v1/instances'))).items;
+      const answer = await take(api.GET('/api/v1/instances'));
+      if (isNewest()) items = answer.items;
     } catch {
       // The stream says that the server is away; the next event asks again.
     }
@@ -21,14 +25,13 @@ export function watchInstances(): { readonly items: readonly Instance[] | undefi
   $effect(() => {
     void load();
     const every = setInterval(load, EVERY);
+    const again = soon(load, SETTLE);
     const stop = live.watch((event) => {
-      if (!event.kind.startsWith('instance.') && !event.kind.startsWith('deployment.')) return;
-      clearTimeout(timer);
-      timer = setTimeout(load, SETTLE);
+      if (/^(instance|deployment)\./.test(event.kind)) again();
     });
     return () => {
       clearInterval(every);
-      clearTimeout(timer);
+      again.stop();
       stop();
     };
   });

@@ -28,7 +28,6 @@ class Live {
   #incoming: Map<string, Gauge> | undefined;
   #rates = new Map<string, number[]>();
   #lastId: string | null = null;
-  #seen = new Set<string>();
   #watchers = new Set<(event: ServerEvent) => void>();
   #stop: (() => void) | undefined;
   #clock: ReturnType<typeof setInterval> | undefined;
@@ -62,7 +61,6 @@ class Live {
     this.ready = false;
     this.#incoming = undefined;
     this.#lastId = null;
-    this.#seen.clear();
     this.#rates.clear();
   }
 
@@ -112,9 +110,8 @@ class Live {
   }
 
   #event(event: ServerEvent): void {
-    const key = String(event.id);
-    if (this.#seen.has(key)) return;
-    this.#seen.add(key);
+    // A stream that was resumed may tell one again.
+    if (this.events.some((it) => it.id === event.id)) return;
     this.events = [event, ...this.events].slice(0, MOST_EVENTS);
     for (const watcher of this.#watchers) watcher(event);
   }

@@ -33,7 +33,7 @@ test('without a fleet each part says what to type', async () => {
   await page.getByRole('heading', { name: 'Fleet', exact: true }).waitFor();
   await page.getByText('thermocline worker', { exact: true }).waitFor();
   await page.getByText('tiers: { serverless: { provider: fleet } }').waitFor();
-  await page.getByText('thermocline dlq ls', { exact: true }).waitFor();
+  await page.getByText('thermocline dlq ls --state all', { exact: true }).waitFor();
   await open.accessible();
 });
 
