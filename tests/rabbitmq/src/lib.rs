@@ -4,6 +4,7 @@
 //! These processes and sockets are outside whatever virtual time a test has.
 #![allow(clippy::disallowed_methods)]
 
+mod ports;
 mod process;
 mod proxy;
 mod server;

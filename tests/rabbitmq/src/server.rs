@@ -1,10 +1,10 @@
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
+use crate::ports::Ports;
 use crate::process::Group;
 
 /// Where Debian has the server's own script; the one in the path wants to be another user.
@@ -19,12 +19,6 @@ pub struct Server {
     ports: Ports,
     node: Option<Group>,
     _epmd: Group,
-}
-
-struct Ports {
-    amqp: u16,
-    distribution: u16,
-    epmd: u16,
 }
 
 impl Server {
@@ -69,6 +63,7 @@ impl Server {
 
     /// Starts it where it was killed, and waits until it answers.
     pub async fn boot(&mut self) {
+        self.ports.wait_until_free().await;
         let log = self.file("server.log");
         self.node = Some(Group::start(PROGRAM, &self.environment(), &log).expect("a shell"));
         let began = Instant::now();
@@ -125,19 +120,4 @@ impl Server {
 /// The address of a RabbitMQ on this machine, or of what stands before it.
 pub(crate) fn url(port: u16) -> String {
     format!("amqp://guest:guest@127.0.0.1:{port}")
-}
-
-impl Ports {
-    /// Three that nobody has now.
-    fn free() -> Self {
-        let held: Vec<_> = (0..3)
-            .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
-            .collect();
-        let port = |at: usize| held[at].local_addr().expect("an address").port();
-        Ports {
-            amqp: port(0),
-            distribution: port(1),
-            epmd: port(2),
-        }
-    }
 }

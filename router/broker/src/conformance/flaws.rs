@@ -202,6 +202,7 @@ fn limits() -> Limits {
     Limits {
         deliveries: 4,
         queue_idle: Duration::from_secs(60),
+        settling: Duration::ZERO,
         lease: Duration::from_secs(10),
         announcements: 16,
     }

@@ -10,6 +10,8 @@ mod declared;
 mod envelope;
 mod in_hand;
 mod link;
+mod look;
+mod mend;
 mod names;
 mod publisher;
 mod session;
@@ -25,9 +27,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream;
-use lapin::options::{BasicGetOptions, QueueDeclareOptions};
-use lapin::protocol::AMQPSoftError;
-use lapin::types::FieldTable;
+use lapin::options::BasicGetOptions;
 use thermocline_clock::Clock;
 
 use crate::{
@@ -35,10 +35,11 @@ use crate::{
     Depth, Limits, Topic,
 };
 pub use address::{NotAnAddress, RabbitMqAddress};
-use declared::{Declared, is};
+use declared::Declared;
 use envelope::Envelope;
 use in_hand::hand_out;
 use link::Link;
+use look::look;
 use names::Names;
 use publisher::{Letter, Publisher};
 use session::PATIENCE;
@@ -64,7 +65,8 @@ impl RabbitMq {
         let (publishing, consumers) = (link(), link());
         let declared = Declared::new(names.dead(), limits.clone(), clock.clone());
         let declared = Arc::new(declared);
-        let publisher = Publisher::new(publishing, declared.clone(), clock.clone());
+        let publisher =
+            Publisher::new(publishing, declared.clone(), names.mending(), clock.clone());
         RabbitMq {
             shared: Arc::new(Shared {
                 publisher,
@@ -177,22 +179,8 @@ async fn take(shared: Arc<Shared>, queue: String) -> Result<Option<Delivery>, Br
     Ok(got.map(|message| hand_out(&shared, &session, &queue, message.delivery).1))
 }
 
-/// How deep `queue` is; `None` where there is none.
 async fn depth(shared: &Shared, queue: &str) -> Result<Option<Depth>, BrokerError> {
     let link = shared.publisher.link();
     let session = link.session(shared.clock.now() + PATIENCE).await?;
-    let channel = session.ask(session.side_channel()).await?;
-    let options = QueueDeclareOptions {
-        passive: true,
-        ..QueueDeclareOptions::default()
-    };
-    let asking = channel.queue_declare(queue.into(), options, FieldTable::default());
-    match session.try_ask(asking).await? {
-        Ok(queue) => Ok(Some(Depth {
-            waiting: queue.message_count().into(),
-            consumers: queue.consumer_count(),
-        })),
-        Err(error) if is(&error, &AMQPSoftError::NOTFOUND) => Ok(None),
-        Err(error) => Err(BrokerError::new("a queue could not be looked at").caused_by(error)),
-    }
+    look(&session, queue).await
 }

@@ -34,6 +34,11 @@ impl Names {
         format!("{}dead", self.prefix)
     }
 
+    /// The lock of whoever mends a queue.
+    pub(super) fn mending(&self) -> String {
+        format!("{}mending", self.prefix)
+    }
+
     pub(super) fn topic(&self, topic: Topic) -> String {
         let name = match topic {
             Topic::Demand => "demand",

@@ -1,5 +1,5 @@
 use lapin::options::BasicPublishOptions;
-use lapin::{BasicProperties, Confirmation};
+use lapin::{BasicProperties, Channel, Confirmation};
 use std::sync::Arc;
 use std::time::Duration;
 use thermocline_clock::Clock;
@@ -7,6 +7,7 @@ use thermocline_policy::Moment;
 
 use super::declared::Declared;
 use super::link::Link;
+use super::mend;
 use super::session::Session;
 use crate::BrokerError;
 
@@ -29,25 +30,31 @@ pub(super) struct Letter {
 }
 
 /// Publishes until it is confirmed: on the next connection what the last one
-/// did not confirm. So it may arrive twice, but not never.
+/// did not confirm. So it may arrive twice, but not never. A broker that
+/// crashes may forget a queue that it has just made, with what is in it; so
+/// what comes into a new queue is there at once, and called published only
+/// when the queue has settled.
 pub(super) struct Publisher {
     link: Link,
     declared: Arc<Declared>,
+    /// The lock of whoever mends a queue.
+    mending: String,
     clock: Clock,
 }
 
 /// What became of a message.
-enum Fate {
+pub(super) enum Fate {
     Confirmed,
     /// No queue takes it.
     Returned,
 }
 
 impl Publisher {
-    pub(super) fn new(link: Link, declared: Arc<Declared>, clock: Clock) -> Self {
+    pub(super) fn new(link: Link, declared: Arc<Declared>, mending: String, clock: Clock) -> Self {
         Publisher {
             link,
             declared,
+            mending,
             clock,
         }
     }
@@ -69,8 +76,11 @@ impl Publisher {
                     "it takes no messages: memory or disk is low",
                 ));
             }
-            match self.attempt(letter, &session, deadline).await {
-                Ok(Fate::Confirmed) => return Ok(()),
+            let fate = self.attempt(letter, &session, deadline).await;
+            let settled = self.settled(letter, &session).await;
+            match fate {
+                Ok(Fate::Confirmed) if settled => return Ok(()),
+                Ok(Fate::Confirmed) => {}
                 Ok(Fate::Returned) if !letter.makes_queue => {
                     return Err(BrokerError::new("no queue takes the message"));
                 }
@@ -82,6 +92,11 @@ impl Publisher {
         }
     }
 
+    /// Whether what was confirmed by `session` survives a crash of the broker.
+    async fn settled(&self, letter: &Letter, session: &Session) -> bool {
+        !letter.makes_queue || self.declared.settles(&letter.key, session).await
+    }
+
     async fn attempt(
         &self,
         letter: &Letter,
@@ -91,29 +106,33 @@ impl Publisher {
         let attempt = async {
             if letter.makes_queue {
                 self.declared.ensure(&letter.key, session).await?;
+                if let Some(doubt) = self.declared.doubt(&letter.key).await {
+                    return mend::publish(letter, session, doubt, &self.mending).await;
+                }
             }
-            send(letter, session).await
+            let sent = session.ask(send(letter, &session.channel)).await?;
+            fate(&sent)
         };
         let attempted = self.clock.timeout_at(deadline, attempt).await;
         attempted.map_err(|_| BrokerError::new("not confirmed in time"))?
     }
 }
 
-async fn send(letter: &Letter, session: &Session) -> Result<Fate, BrokerError> {
+/// Publishes `letter` on `channel`, until the broker has said what became of it.
+pub(super) async fn send(letter: &Letter, channel: &Channel) -> lapin::Result<Confirmation> {
     let options = BasicPublishOptions {
         mandatory: letter.mandatory,
         ..BasicPublishOptions::default()
     };
-    let published = async {
-        let (exchange, key) = (letter.exchange.as_str().into(), letter.key.as_str().into());
-        let properties = letter.properties.clone();
-        let confirm =
-            session
-                .channel
-                .basic_publish(exchange, key, options, &letter.data, properties);
-        confirm.await?.await
-    };
-    match session.ask(published).await? {
+    let (exchange, key) = (letter.exchange.as_str().into(), letter.key.as_str().into());
+    let properties = letter.properties.clone();
+    let confirm = channel.basic_publish(exchange, key, options, &letter.data, properties);
+    confirm.await?.await
+}
+
+/// What the broker's word means.
+pub(super) fn fate(confirmation: &Confirmation) -> Result<Fate, BrokerError> {
+    match confirmation {
         Confirmation::Nack(_) => Err(BrokerError::new("it refused the message")),
         Confirmation::Ack(Some(_)) => Ok(Fate::Returned),
         Confirmation::Ack(None) | Confirmation::NotRequested => Ok(Fate::Confirmed),

@@ -128,18 +128,28 @@ impl Session {
         &self,
         call: impl Future<Output = lapin::Result<T>>,
     ) -> Result<lapin::Result<T>, BrokerError> {
-        let by = self.clock.now() + PATIENCE;
-        let answer = tokio::select! {
-            () = self.lost() => return Err(BrokerError::new("the connection was lost")),
-            answer = self.clock.timeout_at(by, call) => answer,
-        };
-        answer.map_err(|_| {
+        self.wait(call, PATIENCE).await?.ok_or_else(|| {
             self.lose("no answer");
             BrokerError::new("no answer")
         })
     }
 
-    fn broken(&self, error: lapin::Error) -> BrokerError {
+    /// What `call` gives within `patience`; nothing by then is for the caller
+    /// to judge.
+    pub(super) async fn wait<T>(
+        &self,
+        call: impl Future<Output = T>,
+        patience: Duration,
+    ) -> Result<Option<T>, BrokerError> {
+        let by = self.clock.now() + patience;
+        tokio::select! {
+            () = self.lost() => Err(BrokerError::new("the connection was lost")),
+            answer = self.clock.timeout_at(by, call) => Ok(answer.ok()),
+        }
+    }
+
+    /// The session is lost by `error`, which is the caller's too.
+    pub(super) fn broken(&self, error: lapin::Error) -> BrokerError {
         self.lose(&error);
         BrokerError::new("the connection broke").caused_by(error)
     }

@@ -11,6 +11,7 @@ fn limits() -> Limits {
         deliveries: 3,
         queue_idle: Duration::from_secs(2),
         announcements: 16,
+        settling: Duration::ZERO,
         ..Limits::default()
     }
 }

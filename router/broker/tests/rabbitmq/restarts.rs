@@ -59,9 +59,7 @@ async fn restart(scene: &mut Scene) -> Duration {
     let up = Instant::now();
     until("it is connected again", || scene.broker.available().is_ok()).await;
     let connected = up.elapsed();
-    while let Err(error) = scene.broker.publish("probe", "a".into()).await {
-        eprintln!("not yet: {error}");
-    }
+    publish_a_probe(&scene.broker).await;
     println!(
         "connected after {connected:?}, confirmed after {:?}",
         up.elapsed()
@@ -69,8 +67,14 @@ async fn restart(scene: &mut Scene) -> Duration {
     up.elapsed()
 }
 
+async fn publish_a_probe(broker: &RabbitMq) {
+    let published = broker.publish("probe", "a".into()).await;
+    published.expect("it is confirmed");
+}
+
 async fn restart_often(scene: &mut Scene, often: usize) -> Vec<Duration> {
     let mut recoveries = Vec::new();
+    publish_a_probe(&scene.broker).await;
     for _ in 0..often {
         tokio::time::sleep(Duration::from_millis(500)).await;
         recoveries.push(restart(scene).await);
@@ -80,7 +84,6 @@ async fn restart_often(scene: &mut Scene, often: usize) -> Vec<Duration> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "open: after a restart under load a publish is not always confirmed within 10 s"]
 async fn restarts_under_load_lose_nothing() {
     let Some(mut scene) = Scene::open(Limits::default()).await else {
         return;
@@ -121,4 +124,40 @@ async fn restarts_under_load_lose_nothing() {
         recoveries[often - 1] <= Duration::from_secs(10),
         "{recoveries:?}"
     );
+}
+
+/// RabbitMQ writes down where a queue's messages are a moment after it made the
+/// queue. A crash before that leaves a name without messages, and without end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_that_is_as_young_as_the_crash_keeps_its_message() {
+    let Some(mut scene) = Scene::open(Limits::default()).await else {
+        return;
+    };
+    let publishing = async {
+        while let Err(error) = scene.broker.publish("young", "job".into()).await {
+            println!("not yet: {error}");
+        }
+    };
+    let crashing = async {
+        while !waits(&scene.broker, "young").await {}
+        scene.server.kill();
+        scene.server.boot().await;
+        Instant::now()
+    };
+    let ((), up) = tokio::join!(publishing, crashing);
+    println!("published {:?} after the server was back", up.elapsed());
+    let took = tokio::time::timeout(Duration::from_secs(20), take(&scene.broker, "young"));
+    took.await.expect("the message is there");
+}
+
+async fn waits(broker: &RabbitMq, queue: &str) -> bool {
+    broker.depth(queue).await.expect("it can be asked").waiting > 0
+}
+
+async fn take(broker: &RabbitMq, queue: &str) {
+    loop {
+        if let Some(delivery) = broker.take(queue).await.expect("it can be asked") {
+            return delivery.ack().await.expect("it is ours");
+        }
+    }
 }
