@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::{dollars, or_nothing, table};
 use crate::session::Session;
-use crate::view::{List, Provider};
+use crate::view::{List, Placed, Provider};
 
 /// One question and its answer.
 #[derive(Debug, Serialize)]
@@ -59,32 +59,45 @@ async fn checks(session: &Session) -> Vec<Check> {
         return checks;
     }
     checks.push(Check::of("ready", client.probe("readyz").await));
-    match client
-        .get(&["providers"])
-        .await
-        .and_then(|list| client.view(&list))
-    {
-        Ok(List::<Provider> { items }) => {
+    match ask(session).await {
+        Ok((providers, deployments)) => {
             checks.push(Check::of("token", Ok(())));
-            checks.extend(items.iter().map(provider));
-            checks.extend(exposure(&items));
+            let local = deployments.iter().any(|it| it.spec.tiers.local.is_some());
+            checks.extend(providers.iter().map(|it| provider(it, local)));
+            checks.extend(exposure(&providers));
         }
         Err(error) => checks.push(Check::of("token", Err(error))),
     }
     checks
 }
 
-fn provider(provider: &Provider) -> Check {
-    let cause = || {
-        provider
-            .last_error
-            .clone()
-            .unwrap_or_else(|| provider.health.clone())
+async fn ask(session: &Session) -> Result<(Vec<Provider>, Vec<Placed>), CallError> {
+    let client = &session.client;
+    let providers: List<Provider> = client.view(&client.get(&["providers"]).await?)?;
+    let deployments: List<Placed> = client.view(&client.get(&["deployments"]).await?)?;
+    Ok((providers.items, deployments.items))
+}
+
+/// A container daemon that is not there is no fault where no deployment has a
+/// `local` tier, and nor is a provider that nobody has asked yet.
+fn provider(provider: &Provider, local: bool) -> Check {
+    let is_docker = provider.kind.as_deref() == Some("docker");
+    let (ok, detail) = match provider.health.as_str() {
+        "ok" => (true, None),
+        "unknown" => (true, Some("not asked yet".to_owned())),
+        "unavailable" if is_docker && !local => {
+            let detail = "not there; no deployment has a local tier";
+            (true, Some(detail.to_owned()))
+        }
+        health => {
+            let cause = provider.last_error.as_deref().unwrap_or(health);
+            (false, Some(cause.to_owned()))
+        }
     };
     Check {
         check: format!("provider {}", provider.name),
-        ok: provider.is_healthy(),
-        detail: (!provider.is_healthy()).then(cause),
+        ok,
+        detail,
     }
 }
 

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use thermocline_policy::{Moment, format_duration};
+use yaml_serde::{Mapping, Value};
 
 use crate::args::Awaited;
 use crate::client::CallError;
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{self, or_nothing, print};
+use crate::output::{self, or_nothing};
 use crate::session::Session;
 use crate::view::{Deployment, Status};
 
@@ -48,10 +49,18 @@ pub(crate) async fn delete(session: &Session, args: &Awaited) -> Result<(), Fail
     loop {
         match watch.look().await {
             Ok(_) => watch.pause("deleted").await?,
-            Err(error) if error.is_not_found() => return print(&format!("{} deleted", args.name)),
+            Err(error) if error.is_not_found() => return deleted(session, &args.name),
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+fn deleted(session: &Session, name: &str) -> Result<(), Failure> {
+    let mut document = Mapping::new();
+    document.insert("name".into(), name.into());
+    document.insert("deleted".into(), true.into());
+    let document = Document::from(Value::Mapping(document));
+    session.show(&document, || Ok(format!("{name} deleted")))
 }
 
 fn torn_down(deployment: &Deployment) -> String {

@@ -79,11 +79,23 @@ pub(crate) struct Provider {
     pub(crate) committed_usd_per_hour: f64,
 }
 
-impl Provider {
-    /// Whether it does what it is asked.
-    pub(crate) fn is_healthy(&self) -> bool {
-        self.health == "ok"
-    }
+/// A deployment, for where it may run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Placed {
+    pub(crate) spec: PlacedSpec,
+}
+
+/// Of a specification, its tiers.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PlacedSpec {
+    pub(crate) tiers: PlacedTiers,
+}
+
+/// Of the tiers, the local one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PlacedTiers {
+    #[serde(default)]
+    pub(crate) local: Option<serde::de::IgnoredAny>,
 }
 
 /// A decision, now or in the past.

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
-use document::{differences, merge, named};
+use document::{differences, merge};
 
 /// A change that was not made; nothing of it was stored.
 #[derive(Debug, Error)]
@@ -85,8 +85,7 @@ impl ControlPlane {
         document: &Value,
     ) -> Result<(Arc<Controlled>, bool), EditError> {
         let _one = self.editing.lock().await;
-        let document = named(document, name)?;
-        let spec = self.read_all(&[document], |_, field| field)?.remove(0);
+        let spec = self.read_named(document, name)?;
         let new = [stored(&spec)];
         let rows = self
             .store
@@ -129,21 +128,15 @@ impl ControlPlane {
         patch: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
-        let document = self.merged(name, patch)?;
-        self.replace(name, &document).await
+        self.replace(name, self.patched(name, patch)?).await
     }
 
     /// What [`ControlPlane::patch`] would put in force.
     pub(crate) fn patched(&self, name: &str, patch: &Value) -> Result<Spec, EditError> {
-        let document = self.merged(name, patch)?;
-        Ok(self.read_all(&[document], |_, field| field)?.remove(0))
-    }
-
-    fn merged(&self, name: &str, patch: &Value) -> Result<Value, EditError> {
         let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
         let mut document = deployment.with_spec(spec_to_json);
         merge(&mut document, patch);
-        named(&document, name)
+        self.read_named(&document, name)
     }
 
     /// Forces a tier, or stops forcing.
@@ -162,17 +155,14 @@ impl ControlPlane {
         }
         let mut document = deployment.with_spec(spec_to_json);
         document["forced"] = forced.as_ref().map_or(Value::Null, forced_to_json);
-        self.replace(name, &document).await
+        self.replace(name, self.read_named(&document, name)?).await
     }
 
     async fn replace(
         self: &Arc<Self>,
         name: &str,
-        document: &Value,
+        spec: Spec,
     ) -> Result<Arc<Controlled>, EditError> {
-        let spec = self
-            .read_all(std::slice::from_ref(document), |_, field| field)?
-            .remove(0);
         let text = spec_to_json(&spec).to_string();
         let now = self.clock.wall_micros();
         let row = self.store.update_spec(name, None, &text, now).await?;

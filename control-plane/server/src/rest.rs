@@ -31,6 +31,7 @@ use crate::control::ControlPlane;
 use crate::token::check_token;
 
 pub(crate) use problem::Problem;
+use problem::REQUEST_ID;
 
 /// What a route needs.
 pub(crate) type Control = State<Arc<ControlPlane>>;
@@ -211,7 +212,8 @@ fn bearer(value: &str) -> Option<&str> {
 
 async fn request_id(request: Request, next: Next) -> Response {
     let id = Ulid::generate().to_string();
-    let mut response = next.run(request).await;
+    let answer = REQUEST_ID.scope(id.clone(), next.run(request));
+    let mut response = answer.await;
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("x-request-id", value);
     }

@@ -96,20 +96,7 @@ impl ControlPlane {
                 State::Stopped
             };
         }
-        let capacity = live.capacity.load();
-        let endpoint_works = || {
-            let traffic = &live.traffic[Tier::Serverless];
-            let timeout = config
-                .spec
-                .idle_timeout(Tier::Serverless)
-                .unwrap_or_default();
-            let worked = traffic.last_end() > Moment::ORIGIN && live.current().is_some();
-            traffic.in_flight() > 0 || (worked && now.since(traffic.last_end()) < timeout)
-        };
-        let runs = [Tier::Dedicated, Tier::Local, Tier::Pod]
-            .into_iter()
-            .any(|t| capacity.serves(t))
-            || (capacity.serves(Tier::Serverless) && endpoint_works());
+        let runs = Tier::ALL.into_iter().any(|tier| live.is_warm(tier, now));
         if runs {
             return State::Running;
         }

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_policy::{Moment, Tier, Transition};
+use thermocline_provider::Provider;
 use thermocline_table::{Deployment, StartFailed, Wake};
 
 use crate::control::ControlPlane;
+use crate::instance::Instance;
+use crate::probe::Readiness;
 
 #[async_trait]
 impl Wake for ControlPlaneHandle {
@@ -69,6 +72,40 @@ impl ControlPlane {
                 () = self.drain.cancelled() => return Err(called_off("draining", "the server is shutting down")),
             }
         }
+    }
+}
+
+impl ControlPlane {
+    /// Has a serverless endpoint that is there start a worker: asks it for its ready
+    /// path, as a request would, until it answers or the time of a start is over.
+    pub(crate) async fn warm_up(&self, live: &Deployment) {
+        let endpoint = |it: &Arc<Instance>| it.tier == Tier::Serverless && it.state().is_ready();
+        let Some(deployment) = self.deployment(&live.name) else {
+            return;
+        };
+        let instance = deployment.instances().into_iter().find(endpoint);
+        let Some((instance, address)) = instance.and_then(|it| Some((it.clone(), it.address()?)))
+        else {
+            return;
+        };
+        let health = deployment.with_spec(|spec| spec.health.clone());
+        let deadline = self.clock.now() + health.start_timeout;
+        while self.clock.now() < deadline && instance.state().is_ready() && !self.is_off(live) {
+            let reached = instance.provider.adapter.reach(&address);
+            if self.probe.readiness(&reached, &health.ready).await == Readiness::Ready {
+                live.traffic[Tier::Serverless].touch(self.clock.now());
+                return self.nudge(&deployment);
+            }
+            tokio::select! {
+                () = self.clock.sleep(health.ready.interval) => {}
+                () = self.drain.cancelled() => return,
+            }
+        }
+    }
+
+    fn is_off(&self, live: &Deployment) -> bool {
+        let config = live.config.load();
+        config.deleting || config.stopped
     }
 }
 

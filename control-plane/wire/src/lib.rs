@@ -7,6 +7,8 @@ mod spec;
 mod time;
 mod yaml;
 
-pub use spec::{forced_from_json, forced_to_json, spec_from_json, spec_to_json, window_field};
+pub use spec::{
+    forced_from_json, forced_to_json, read_spec, spec_from_json, spec_to_json, window_field,
+};
 pub use time::{micros, rfc3339};
 pub use yaml::{documents, to_yaml};

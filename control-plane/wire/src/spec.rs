@@ -32,21 +32,22 @@ pub fn forced_from_json(value: &Value) -> Result<Forced, FieldErrors> {
 /// # Errors
 /// Every mistake in it, each with its field's path.
 pub fn spec_from_json(value: &Value, defaults: &Defaults) -> Result<Spec, FieldErrors> {
+    match read_spec(value, defaults) {
+        (Some(spec), errors) => errors.into_result(spec),
+        (None, errors) => Err(errors),
+    }
+}
+
+/// What could be read of a specification, and every mistake in it: with mistakes
+/// it is good for nothing but looking for more of them.
+pub fn read_spec(value: &Value, defaults: &Defaults) -> (Option<Spec>, FieldErrors) {
     let mistakes = Mistakes::default();
     let spec = Object::root("", value, &mistakes).map(read::spec);
     let mut errors = mistakes.into_inner();
-    let Some(spec) = spec else {
-        return Err(errors);
-    };
-    let already: Vec<String> = errors.as_slice().iter().map(|e| e.field.clone()).collect();
-    let broken = spec.check(defaults).into_iter();
-    errors.extend(broken.filter(|e| !already.iter().any(|path| explains(path, &e.field))));
-    errors.into_result(spec)
-}
-
-/// Whether a mistake at `path` already explains a broken rule at `field`.
-fn explains(path: &str, field: &str) -> bool {
-    path == field || path.starts_with(&format!("{field}."))
+    if let Some(spec) = &spec {
+        errors.add(spec.check(defaults));
+    }
+    (spec, errors)
 }
 
 #[cfg(test)]

@@ -48,14 +48,15 @@ impl Gateway {
             let mut served = self.decide(call, seen.take());
             stamp.tier = Some(served.tier);
             stamp.reason = Some(served.reason);
+            let asleep_to_it = || !call.deployment.is_warm(served.tier, self.clock.now());
+            if !call.counted && asleep_to_it() {
+                return Err(asleep());
+            }
             if call.deployment.capacity.load().serves(served.tier) {
                 if served.start == Start::Warm {
                     served.start = start;
                 }
                 return Ok(served);
-            }
-            if !call.counted {
-                return Err(asleep());
             }
             // Boxed: a warm request should not carry the room for a cold one.
             match Box::pin(self.wait_for(call, served.tier, body, stamp)).await? {
@@ -64,7 +65,10 @@ impl Gateway {
             }
         }
         Err(failed.map_or_else(
-            || refuse(503, "no_capacity", "no backend stays up; try again later"),
+            || {
+                refuse(503, "no_capacity", "no backend stays up; try again later")
+                    .retry_after(Duration::from_secs(1))
+            },
             |error| start_failed(&error),
         ))
     }

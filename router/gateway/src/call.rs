@@ -131,10 +131,12 @@ impl Stamp {
         let sent = self.sent.unwrap_or_else(|| clock.now());
         out.extend_from_slice(b"hold;dur=");
         put_millis(&mut out, sent.since(arrived));
-        if let (Some(sent), Some(answered)) = (self.sent, self.answered) {
-            out.extend_from_slice(b", upstream;dur=");
-            put_millis(&mut out, answered.since(sent));
-        }
+        let upstream = match (self.sent, self.answered) {
+            (Some(sent), Some(answered)) => answered.since(sent),
+            _ => Duration::ZERO,
+        };
+        out.extend_from_slice(b", upstream;dur=");
+        put_millis(&mut out, upstream);
         out
     }
 }

@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use thermocline_clock::Clock;
-use thermocline_policy::{Moment, Observation, Protocol, Tier};
-use thermocline_table::{Arrived, Deployment, Listed, Start, Table, Wake};
+use thermocline_policy::{Moment, Observation, Tier};
+use thermocline_table::{Arrived, Listed, Start, Table, Wake};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -132,9 +132,7 @@ impl Gateway {
                 self.answer(request, body, on_upgrade).await
             }
             Err(Unserved::OwnPath(answer)) => answer,
-            Err(Unserved::Refused(refusal)) => {
-                refusal.into_response(&id, speaks_openai(&parts, None))
-            }
+            Err(Unserved::Refused(refusal)) => refusal.into_response(&id, speaks_openai(&parts)),
         };
         response.headers_mut().insert(&names::REQUEST_ID, id);
         response
@@ -165,13 +163,11 @@ impl Gateway {
     ) -> Response<ResponseBody> {
         let deployment = &request.found.deployment;
         let mut stamp = Stamp::default();
-        let served = match self.call(&request, on_upgrade) {
-            Ok(mut call) => self.serve(&mut call, body, &mut stamp).await,
-            Err(refusal) => Err(refusal),
-        };
+        let mut call = self.call(&request, on_upgrade);
+        let served = self.serve(&mut call, body, &mut stamp).await;
         let mut response = served.unwrap_or_else(|refusal| {
             stamp.complete(deployment, self.clock.now());
-            refusal.into_response(request.id, speaks_openai(request.parts, Some(deployment)))
+            refusal.into_response(request.id, speaks_openai(request.parts))
         });
         stamp.put(
             response.headers_mut(),
@@ -182,19 +178,12 @@ impl Gateway {
         response
     }
 
-    fn call<'r>(
-        &self,
-        request: &Recognised<'r>,
-        on_upgrade: Option<OnUpgrade>,
-    ) -> Result<Call<'r>, Refusal> {
+    fn call<'r>(&self, request: &Recognised<'r>, on_upgrade: Option<OnUpgrade>) -> Call<'r> {
         let config = request.found.deployment.config.load_full();
         let settings = &config.settings;
-        Ok(Call {
+        Call {
             most_body: smaller(settings.max_body, request.found.most_body),
-            patience: match request.checked.seen.patience {
-                true => patience(&request.parts.headers, settings, request.arrived)?,
-                false => Patience::of(settings, request.arrived),
-            },
+            patience: Patience::of(settings, request.arrived),
             parts: request.parts,
             checked: request.checked,
             id: request.id,
@@ -205,7 +194,7 @@ impl Gateway {
             arrived: request.arrived,
             counted: false,
             on_upgrade,
-        })
+        }
     }
 
     /// Serves a request whose deployment is known.
@@ -220,6 +209,12 @@ impl Gateway {
         let deployment = call.deployment;
         let seen = call.counted.then(|| deployment.record(call.arrived));
         let mut arrival = Arrival::new(self.list(call));
+        if call.checked.seen.patience {
+            match patience(&call.parts.headers, &call.config.settings, call.arrived) {
+                Ok(patience) => call.patience = patience,
+                Err(refusal) => return Err(ended(arrival, refusal)),
+            }
+        }
         let ongoing = arrival.ongoing().clone();
         let found = {
             let find = pin!(self.find(call, &mut body, seen, &mut arrival, stamp));
@@ -372,17 +367,13 @@ fn check_state(call: &Call<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Whether our own errors take the OpenAI shape.
-fn speaks_openai(parts: &Parts, deployment: Option<&Arc<Deployment>>) -> bool {
+/// Whether our own errors take the OpenAI shape: below `/v1/`.
+fn speaks_openai(parts: &Parts) -> bool {
     let path = parts.uri.path();
     let below = path
         .strip_prefix("/d/")
         .and_then(|rest| rest.split_once('/'));
-    let by_protocol =
-        |deployment: &Arc<Deployment>| deployment.config.load().spec.protocol == Protocol::Openai;
-    path.starts_with("/v1/")
-        || below.is_some_and(|(_, rest)| rest.starts_with("v1/"))
-        || deployment.is_some_and(by_protocol)
+    path.starts_with("/v1/") || below.is_some_and(|(_, rest)| rest.starts_with("v1/"))
 }
 
 /// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 §11.1).

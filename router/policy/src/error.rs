@@ -38,6 +38,21 @@ impl FieldErrors {
         self.0.is_empty()
     }
 
+    /// Adds what is wrong beside it, but for what a mistake that is there already
+    /// explains: one of the same field, or of a field below it.
+    pub fn add(&mut self, more: FieldErrors) {
+        let explains = |known: &FieldError, field: &str| {
+            let below = known.field.strip_prefix(field);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let known = self.0.len();
+        for error in more {
+            if !self.0[..known].iter().any(|it| explains(it, &error.field)) {
+                self.0.push(error);
+            }
+        }
+    }
+
     /// `value`, unless something is wrong.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ mod snapshot;
 mod tail;
 mod tally;
 mod wake;
+mod warmth;
 
 pub use backend::{Backend, BackendId, BackendPermit, Target};
 pub use capacity::{Capacity, Pick, Pool};

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use crate::stub::{Reply, Stub, failed, list, problem, raw, run, said};
 
 const PROVIDERS: &str = "GET /api/v1/providers";
+const DEPLOYMENTS: &str = "GET /api/v1/deployments";
 
 fn ok() -> Reply {
     raw(200, "text/plain", "ok")
@@ -33,6 +34,7 @@ async fn doctor_is_content_when_all_is_well() {
         ("GET /healthz", ok()),
         ("GET /readyz", ok()),
         (PROVIDERS, list(&json!([{ "name": "toy", "health": "ok" }]))),
+        (DEPLOYMENTS, list(&json!([]))),
     ])
     .await;
     let table = "\
@@ -46,6 +48,31 @@ provider toy   ok       -
 }
 
 #[tokio::test]
+async fn doctor_misses_docker_only_where_something_is_to_run_there() {
+    let docker = json!({
+        "name": "docker", "kind": "docker", "health": "unavailable",
+        "last_error": "unavailable: no daemon answers",
+    });
+    let asked = async |tiers: Value| {
+        let deployment = json!({ "name": "m", "spec": { "tiers": tiers } });
+        let stub = Stub::start([
+            ("GET /healthz", ok()),
+            ("GET /readyz", ok()),
+            (PROVIDERS, list(&json!([docker]))),
+            (DEPLOYMENTS, list(&json!([deployment]))),
+        ])
+        .await;
+        stub.run(&["doctor"]).await
+    };
+    let ran = asked(json!({ "pod": { "provider": "toy" } })).await;
+    let told = "provider docker   ok       not there; no deployment has a local tier\n";
+    assert!(ran.code == 0 && ran.out.contains(told), "{}", ran.out);
+    let ran = asked(json!({ "local": {} })).await;
+    let told = "provider docker   FAILED   unavailable: no daemon answers\n";
+    assert!(ran.code == 1 && ran.out.contains(told), "{}", ran.out);
+}
+
+#[tokio::test]
 async fn doctor_says_what_would_go_on_without_the_server() {
     let provider = |name: &str, usd: f64| json!({ "name": name, "health": "ok", "committed_usd_per_hour": usd });
     let stub = Stub::start([
@@ -55,6 +82,7 @@ async fn doctor_says_what_would_go_on_without_the_server() {
             PROVIDERS,
             list(&json!([provider("a", 1.2), provider("b", 0.3)])),
         ),
+        (DEPLOYMENTS, list(&json!([]))),
     ])
     .await;
     let ran = stub.run(&["doctor"]).await;
@@ -68,6 +96,7 @@ async fn doctor_names_all_that_is_wrong() {
         ("GET /healthz", ok()),
         ("GET /readyz", problem(503, "draining")),
         (PROVIDERS, two()),
+        (DEPLOYMENTS, list(&json!([]))),
     ])
     .await;
     let ran = stub.run(&["doctor"]).await;

@@ -2,9 +2,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use thermocline_policy::{FieldErrors, Forced, Spec, Tier};
-use thermocline_wire::spec_from_json;
+use thermocline_wire::read_spec;
 
 use super::EditError;
+use super::document::named;
 use crate::control::ControlPlane;
 use crate::provider::{DOCKER, Registered, name_for};
 
@@ -20,26 +21,36 @@ impl ControlPlane {
         let mut taken = self.taken_names();
         let mut given = HashSet::new();
         for (i, document) in documents.iter().enumerate() {
-            let read = spec_from_json(document, &self.defaults);
-            let mut found = match read {
-                Ok(spec) => {
-                    let mut found = self.check_against_others(&spec, &taken);
-                    if !given.insert(spec.name.clone()) {
-                        found.push("name", "is given twice");
-                    }
-                    take_names(&mut taken, &spec);
-                    specs.push(spec);
-                    found
+            let (spec, mut found) = read_spec(document, &self.defaults);
+            if let Some(spec) = spec {
+                found.add(self.check_against_others(&spec, &taken));
+                if !spec.name.is_empty() && !given.insert(spec.name.clone()) {
+                    found.push("name", "is given twice");
                 }
-                Err(found) => found,
-            };
-            let moved = std::mem::take(&mut found).into_iter().map(|mut error| {
+                take_names(&mut taken, &spec);
+                specs.push(spec);
+            }
+            let moved = found.into_iter().map(|mut error| {
                 error.field = place(i, error.field);
                 error
             });
             errors.extend(moved);
         }
         errors.into_result(specs).map_err(EditError::Invalid)
+    }
+
+    /// Reads the specification that is to be written as that of `name`.
+    pub(super) fn read_named(&self, document: &Value, name: &str) -> Result<Spec, EditError> {
+        let (document, mut errors) = named(document, name);
+        match self.read_all(&[document], |_, field| field) {
+            Ok(mut specs) => errors.into_result(specs.remove(0)),
+            Err(EditError::Invalid(more)) => {
+                errors.add(more);
+                Err(errors)
+            }
+            Err(other) => return Err(other),
+        }
+        .map_err(EditError::Invalid)
     }
 
     /// Refuses to force a tier until a time that has passed.

@@ -1,24 +1,16 @@
 use serde_json::{Map, Value, json};
 use thermocline_policy::FieldErrors;
 
-use super::EditError;
-
-/// The document with `name` filled in; another name in it is a mistake.
-pub(super) fn named(document: &Value, name: &str) -> Result<Value, EditError> {
-    let mut document = document.clone();
-    let Some(map) = document.as_object_mut() else {
-        return Ok(document); // the reader says what it should be
-    };
-    match map.get("name") {
-        None | Some(Value::Null) => drop(map.insert("name".to_owned(), json!(name))),
-        Some(there) if there == name => {}
-        Some(_) => {
-            let mut errors = FieldErrors::default();
+/// The document of `name`; another name in it is a mistake.
+pub(super) fn named(document: &Value, name: &str) -> (Value, FieldErrors) {
+    let (mut document, mut errors) = (document.clone(), FieldErrors::default());
+    if let Some(map) = document.as_object_mut() {
+        let before = map.insert("name".to_owned(), json!(name));
+        if before.is_some_and(|there| !there.is_null() && there != name) {
             errors.push("name", format!("must be {name}, as in the path"));
-            return Err(EditError::Invalid(errors));
         }
-    }
-    Ok(document)
+    } // else the reader says what it should be
+    (document, errors)
 }
 
 /// RFC 7396.

@@ -164,6 +164,8 @@ pub(super) async fn wake(
     tokio::spawn(async move {
         if let Err(error) = waking.wake(&live, decision.tier).await {
             tracing::info!(deployment = %live.name, %error, "a wake did not succeed");
+        } else if !live.is_warm(decision.tier, waking.clock.now()) {
+            waking.warm_up(&live).await;
         }
     });
     Ok(accepted(&control, &deployment))

@@ -8,6 +8,11 @@ use thermocline_store::StoreError;
 use crate::dead_letters::Refused;
 use crate::edit::EditError;
 
+tokio::task_local! {
+    /// The id of the request that is answered.
+    pub(super) static REQUEST_ID: String;
+}
+
 /// An error as `application/problem+json` (RFC 9457); holds no inner detail.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -48,6 +53,9 @@ impl Problem {
             "code": self.code,
             "detail": self.detail,
         });
+        if let Ok(id) = REQUEST_ID.try_with(String::clone) {
+            body["request_id"] = json!(id);
+        }
         if let Some(errors) = &self.errors {
             body["errors"] = json!(errors.as_slice());
         }

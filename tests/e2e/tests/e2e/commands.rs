@@ -189,10 +189,14 @@ async fn what_happened_can_be_read_and_the_server_is_well() {
         "{providers}"
     );
 
-    // There is no Docker daemon here, and the doctor says so.
+    // There is no Docker daemon here, and nobody misses it.
     let ran = server.run(&["doctor"]).await;
-    assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("provider docker   FAILED "), "{}", ran.out);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(
+        ran.out.contains("provider docker   ok       not there"),
+        "{}",
+        ran.out
+    );
     assert!(ran.out.contains("provider toy      ok"), "{}", ran.out);
     let stranger = server.run(&["ps", "--token", "wrong"]).await;
     refused(&stranger, 3, "does not accept this token");

@@ -273,3 +273,29 @@ async fn forcing_until_a_time_that_is_no_future_one_is_refused() {
     let (status, problem) = scene.write(Method::PATCH, "/deployments/m", patch).await;
     assert_eq!(status, 200, "{problem}");
 }
+
+/// What only the other deployments and the configuration show is looked for too.
+#[tokio::test]
+async fn every_mistake_is_named_whoever_can_see_it() {
+    let scene = Scene::new(ok()).await;
+    let taken = json!({
+        "name": "taken", "image": "i:1", "tiers": pod("60s"),
+        "routes": { "aliases": ["llm"] },
+    });
+    assert_eq!(
+        scene.write(Method::POST, "/deployments", taken).await.0,
+        201
+    );
+    let body = json!({
+        "name": "other", "port": 0, "image": "i:1",
+        "tiers": { "pod": { "provider": "nosuch" } },
+        "routes": { "aliases": ["llm"] },
+    });
+    let (status, problem) = scene.write(Method::PUT, "/deployments/m", body).await;
+    assert_eq!(status, 400);
+    let named = fields(&problem);
+    for field in ["port", "tiers.pod.provider", "routes.aliases[0]", "name"] {
+        assert!(named.contains(&field), "{field}: {problem}");
+    }
+    assert!(problem["request_id"].is_string(), "{problem}");
+}

@@ -145,3 +145,27 @@ async fn b45_probes_and_scrapes_are_no_traffic() {
         "an ordinary GET wakes it"
     );
 }
+
+/// An endpoint stays when its workers are gone; what is not traffic starts none.
+#[tokio::test]
+async fn an_idle_endpoint_is_left_asleep_by_ignored_paths_and_woken_by_a_person() {
+    let scene = Scene::new(ok()).await;
+    let tiers = json!({ "serverless": { "provider": "toy", "idle_timeout": "30s" } });
+    let ignore = json!({ "activity": { "ignore": ["^/ping$"] } });
+    scene.deploy(tiers, ignore).await;
+    scene.step(SECOND).await;
+    assert_eq!(scene.get().await.status, 200);
+    let ping = async || {
+        let mut client = scene.system.client().await;
+        client.request("GET", "/d/m/ping").send().await.unwrap()
+    };
+    assert_eq!(ping().await.status, 200);
+    scene.pass(secs(40)).await;
+    assert_eq!(scene.status().await["state"], "idle");
+    assert_eq!(ping().await.status, 503);
+    assert_eq!(scene.status().await["state"], "idle");
+    let (status, _) = scene.admin(Method::POST, "/deployments/m/wake").await;
+    assert_eq!(status, 202);
+    scene.until_state("running").await;
+    assert_eq!(ping().await.status, 200);
+}
