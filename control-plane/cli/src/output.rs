@@ -121,6 +121,14 @@ pub(crate) fn dollars(usd: f64) -> String {
     }
 }
 
+/// So many of a thing, in the right number.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    }
+}
+
 /// A duration as people say it: to the second from a minute on, to a tenth of a
 /// second from a second on.
 pub(crate) fn about(duration: Duration) -> String {
@@ -159,6 +167,13 @@ mod tests {
         assert_eq!(dollars(1.2), "1.20");
         assert_eq!(dollars(0.0021), "0.0021");
         assert_eq!(dollars(0.0), "0.00");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(counted(0, "request"), "0 requests");
+        assert_eq!(counted(1, "request"), "1 request");
+        assert_eq!(counted(2, "request"), "2 requests");
     }
 
     #[test]

@@ -116,10 +116,12 @@ pub(crate) struct Decision {
     pub(crate) inputs: Inputs,
     #[serde(default)]
     pub(crate) alternatives: Vec<Alternative>,
-    /// Of the decision now alone.
+    /// Not of what older servers decided.
     pub(crate) costs: Option<Costs>,
-    /// The same; nothing where nothing is limited.
+    /// Of the decision now alone; nothing where nothing is limited.
     pub(crate) budget: Option<Budget>,
+    /// The same; nothing where something runs, or has come since.
+    pub(crate) idle_stop: Option<IdleStop>,
 }
 
 /// What is left of a budget, and what it forbids.
@@ -141,26 +143,12 @@ pub(crate) struct Brake {
 }
 
 impl Decision {
-    /// The regret, where that alone moves it.
+    /// What the other tier would have saved, where that alone moves it.
     pub(crate) fn by_regret(&self) -> Option<&Regret> {
         let costs = self.costs.as_ref()?;
-        let compared = matches!(costs.break_even.answer.as_str(), "at" | "always");
         let otherwise = matches!(self.reason.as_str(), "forced" | "dedicated" | "local_fits");
-        let by_rate = self.inputs.rate_decides() && !otherwise;
-        let free = compared && by_rate && !self.is_held_to_objective();
-        costs.regret.as_ref().filter(|_| free)
-    }
-
-    /// Whether a pod serves for the objective, whatever it costs.
-    pub(crate) fn is_held_to_objective(&self) -> bool {
-        let objective = self.costs.as_ref().and_then(|it| it.objective.as_ref());
-        objective.is_some_and(|it| it.steers)
-    }
-
-    /// Whether, and how, prices compare.
-    pub(crate) fn break_even(&self) -> Option<&str> {
-        let costs = self.costs.as_ref();
-        costs.map(|costs| costs.break_even.answer.as_str())
+        let alone = self.inputs.basis() == "regret" && self.inputs.rate_decides() && !otherwise;
+        costs.regret.as_ref().filter(|_| alone)
     }
 }
 
@@ -210,7 +198,7 @@ pub(crate) struct Regret {
     pub(crate) saved_usd: f64,
     pub(crate) switch_usd: f64,
     /// The tier that would have saved it.
-    pub(crate) to: Option<Tier>,
+    pub(crate) to: Tier,
 }
 
 /// The latency to be met.
@@ -234,6 +222,13 @@ pub(crate) struct Alternative {
     pub(crate) reason: String,
 }
 
+/// The last instances of a tier stopped for want of work.
+#[derive(Debug, Deserialize)]
+pub(crate) struct IdleStop {
+    pub(crate) tier: Tier,
+    pub(crate) at: String,
+}
+
 /// Everything that a decision looked at.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Inputs {
@@ -249,9 +244,12 @@ pub(crate) struct Inputs {
     /// Demotes below this many arrivals.
     #[serde(default, deserialize_with = "or_never")]
     pub(crate) demote_count: f64,
+    /// What made the thresholds; older servers do not say.
+    pub(crate) basis: Option<String>,
+    /// What is left of a hold, seconds.
+    pub(crate) hold_left_s: Option<f64>,
     /// Whether a whole window has been seen.
     pub(crate) observed: bool,
-    pub(crate) pod: String,
     /// Whether pods are kept whatever the rate, by `min_instances`.
     #[serde(default)]
     pub(crate) pod_pinned: bool,
@@ -259,8 +257,6 @@ pub(crate) struct Inputs {
     #[serde(default)]
     pub(crate) tiers: Vec<Tier>,
     pub(crate) in_flight: u64,
-    /// Seconds since the last transition.
-    pub(crate) since_transition_s: Option<f64>,
 }
 
 impl Inputs {
@@ -268,6 +264,26 @@ impl Inputs {
     pub(crate) fn rate_decides(&self) -> bool {
         let has = |tier| self.tiers.is_empty() || self.tiers.contains(&tier);
         has(Tier::Serverless) && has(Tier::Pod) && !self.pod_pinned
+    }
+
+    /// What made the thresholds: two rates, where the server does not say.
+    pub(crate) fn basis(&self) -> &str {
+        self.basis.as_deref().unwrap_or("rates")
+    }
+
+    /// Whether it is a count of requests that moves it.
+    pub(crate) fn goes_by_count(&self) -> bool {
+        matches!(self.basis(), "rates" | "break_even")
+    }
+
+    /// The least count that promotes: `count >= x` and `count >= ceil(x)` say the same.
+    pub(crate) fn promotes_from(&self) -> u64 {
+        self.promote_count.ceil() as u64
+    }
+
+    /// The least count that does not demote.
+    pub(crate) fn demotes_below(&self) -> u64 {
+        self.demote_count.ceil() as u64
     }
 }
 

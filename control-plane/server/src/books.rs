@@ -162,13 +162,13 @@ impl Books {
         self.kept().today.within(first_hour)
     }
 
-    /// What is known, and what follows.
-    pub(crate) fn steer(&self) -> Steer {
+    /// What is known, and what follows, with `on` in force.
+    pub(crate) fn steer(&self, on: Tier) -> Steer {
         let kept = self.kept();
         Steer {
             model: *kept.steering.model(),
             break_even: kept.steering.break_even(),
-            regret: *kept.steering.regret(),
+            regret: kept.steering.regret().seen_from(on),
             held_to_objective: kept.steering.is_held_to_objective(),
         }
     }

@@ -44,6 +44,10 @@ impl ControlPlane {
         deployment.live.set_capacity(Capacity {
             local: self.local_fit(deployment, &instances),
             pod: self.pod_state(deployment, &instances),
+            idled: deployment
+                .idle_stop()
+                .filter(|stop| stop.tier == Tier::Pod)
+                .map(|stop| stop.arrivals),
             pools,
             brakes,
         });

@@ -10,11 +10,14 @@ use thermocline_table::{Config, Measured, Tally};
 use crate::books::Steer;
 use crate::deployment::Controlled;
 
-/// The part of a decision's JSON that speaks of money.
-pub(crate) fn costs_json(deployment: &Controlled, now: Moment) -> Value {
+/// The part of the JSON of a decision for `on` that speaks of money.
+pub(crate) fn costs_json(deployment: &Controlled, on: Tier, now: Moment) -> Value {
     let live = &deployment.live;
     let config = live.config.load();
-    let steer = deployment.books.steer();
+    let steer = deployment.books.steer(on);
+    let compares = [Tier::Serverless, Tier::Pod]
+        .into_iter()
+        .all(|tier| config.spec.tiers.set().has(tier));
     let rate = Rate::per_second(live.observe(now).rps).unwrap_or_default();
     let p95 = |tier| service(&live.tally, &steer.model, tier).p95;
     let tiers = [Tier::Serverless, Tier::Pod].into_iter();
@@ -27,9 +30,9 @@ pub(crate) fn costs_json(deployment: &Controlled, now: Moment) -> Value {
         "mode": config.settings.mode.as_str(),
         "prices": prices_json(&steer.model),
         "times": times_json(&steer.model, &live.tally, &config),
-        "break_even": break_even_json(steer.break_even),
+        "break_even": break_even_json(steer.break_even, compares),
         "tiers": tiers,
-        "regret": regret_json(config.settings.mode, &steer),
+        "regret": regret_json(config.settings.mode, &steer, compares),
         "objective": objective.map(|o| json!({ "p95_s": o.p95.as_secs_f64(), "steers": steer.held_to_objective })),
     })
 }
@@ -112,8 +115,9 @@ fn times_json(model: &CostModel, tally: &Tally, config: &Config) -> Value {
     })
 }
 
-fn break_even_json(break_even: BreakEven) -> Value {
+fn break_even_json(break_even: BreakEven, compares: bool) -> Value {
     let (rps, answer) = match break_even {
+        _ if !compares => (None, "one_tier"),
         BreakEven::At(rate) => (Some(rate.as_per_second()), "at"),
         BreakEven::Always => (Some(0.0), "always"),
         BreakEven::Never => (None, "never"),
@@ -123,16 +127,18 @@ fn break_even_json(break_even: BreakEven) -> Value {
     json!({ "rps": rps, "answer": answer })
 }
 
-fn regret_json(mode: PolicyMode, steer: &Steer) -> Value {
-    match mode {
-        PolicyMode::Regret => json!({
-            "saved_usd": steer.regret.saved_usd(),
-            "switch_usd": steer.regret.switch_usd(),
-            // The tier that would have saved it.
-            "to": if steer.regret.on_pod() { Tier::Serverless } else { Tier::Pod },
-        }),
-        PolicyMode::Thresholds | PolicyMode::BreakEven => Value::Null,
+/// `null` where there is nothing to switch between, or prices alone decide.
+fn regret_json(mode: PolicyMode, steer: &Steer, compares: bool) -> Value {
+    let weighs = matches!(steer.break_even, BreakEven::At(_) | BreakEven::Always);
+    if mode != PolicyMode::Regret || !compares || !weighs {
+        return Value::Null;
     }
+    json!({
+        "saved_usd": steer.regret.saved_usd(),
+        "switch_usd": steer.regret.switch_usd(),
+        // The tier that would have saved it.
+        "to": steer.regret.towards(),
+    })
 }
 
 #[cfg(test)]

@@ -42,7 +42,18 @@ struct State {
     dedicated: Option<Arc<Backend>>,
     last_error: Option<String>,
     refusal: Option<(Tier, Reason)>,
+    idle_stop: Option<IdleStop>,
     braking: Braking,
+}
+
+/// The last instances of a tier stopped for want of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IdleStop {
+    pub(crate) tier: Tier,
+    /// Microseconds since 1970, UTC.
+    pub(crate) at: i64,
+    /// How many arrivals had been counted then.
+    pub(crate) arrivals: u64,
 }
 
 impl Controlled {
@@ -64,6 +75,7 @@ impl Controlled {
                 dedicated: None,
                 last_error: None,
                 refusal: None,
+                idle_stop: None,
                 braking: Braking::default(),
             }),
             version: watch::Sender::new(0),
@@ -172,6 +184,18 @@ impl Controlled {
     /// Notes the transition that is refused now; whether that is news.
     pub(crate) fn refusal_changed(&self, refusal: Option<(Tier, Reason)>) -> bool {
         std::mem::replace(&mut self.state().refusal, refusal) != refusal
+    }
+
+    /// Notes that its last instances stopped for want of work, or that another
+    /// is wanted.
+    pub(crate) fn set_idle_stop(&self, stop: Option<IdleStop>) {
+        self.state().idle_stop = stop;
+    }
+
+    /// The idle stop since which nothing has come and nothing was started.
+    pub(crate) fn idle_stop(&self) -> Option<IdleStop> {
+        let stop = self.state().idle_stop?;
+        (self.live.arrivals() == stop.arrivals).then_some(stop)
     }
 
     /// What budgets forbid it, and why.

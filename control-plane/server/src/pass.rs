@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Action, InstanceEvent, Moment, Observed, Spec, Tier, TierLoad, TierMap, Wanted, plan, scale,
+    Action, Desired, Fewer, InstanceEvent, InstanceState, Moment, Observed, Spec, Target, Tier, TierLoad, TierMap, Wanted, plan, scale,
 };
 use thermocline_store::{InstanceChanges, NewInstance, StoreError};
-use thermocline_table::StartFailed;
+use thermocline_table::{Config, StartFailed};
 use ulid::Ulid;
 
 use crate::control::ControlPlane;
-use crate::deployment::Controlled;
+use crate::deployment::{Controlled, IdleStop};
 use crate::instance::{Instance, Origin};
 use crate::launch::{fingerprint, request};
 use crate::provider::name_for;
@@ -33,27 +33,20 @@ impl ControlPlane {
         // From here on a nudge asks for the next pass.
         deployment.nudged.store(false, Ordering::Release);
         let now = self.clock.now();
+        // Read first: whoever comes from here on is no part of an idle stop.
+        let arrivals = deployment.live.arrivals();
         self.decide_again(deployment, now);
         self.save_tier(deployment).await;
         let config = deployment.live.config.load_full();
-        let at_rest = config.stopped || config.deleting;
-        let loads = self.loads(deployment, now);
-        let members = config.spec.concurrency.instances();
-        let mut desired = scale(&loads, deployment.live.current(), at_rest, members);
-        if let Some(workers) = self.workers_wanted(deployment, now).filter(|_| !at_rest) {
-            let afforded = self.afforded(deployment, Tier::Pod).unwrap_or(u32::MAX);
-            desired[Tier::Pod] = workers.min(afforded);
-        }
+        let desired = self.desired(deployment, &config, now);
         for tier in Tier::CREATED {
-            let max = config.spec.max_instances(tier).unwrap_or(0);
-            let wanted = Wanted {
-                count: desired[tier],
-                max,
+            let wish = Wish {
+                tier,
+                target: desired[tier],
+                mark: &fingerprint(&config.spec, tier),
+                max: config.spec.max_instances(tier).unwrap_or(0),
             };
-            let mark = fingerprint(&config.spec, tier);
-            for action in plan(wanted, &self.observed(deployment, tier, &mark)) {
-                self.apply(deployment, tier, action, &mark, now).await;
-            }
+            self.fulfil(deployment, &wish, arrivals, now).await;
         }
         self.cut_last_work(deployment).await;
         self.drain_workers(deployment);
@@ -63,6 +56,46 @@ impl ControlPlane {
                 true => self.forget(deployment).await,
                 false => deployment.set_last_error(Some(crate::out_of_reach::WHY.to_owned())),
             }
+        }
+    }
+
+    fn desired(&self, deployment: &Controlled, config: &Config, now: Moment) -> Desired {
+        let at_rest = config.stopped || config.deleting;
+        let loads = self.loads(deployment, now);
+        let members = config.spec.concurrency.instances();
+        let mut desired = scale(&loads, deployment.live.current(), at_rest, members);
+        if let Some(workers) = self.workers_wanted(deployment, now).filter(|_| !at_rest) {
+            let afforded = self.afforded(deployment, Tier::Pod).unwrap_or(u32::MAX);
+            desired[Tier::Pod] = Target {
+                count: workers.min(afforded),
+                fewer: Some(Fewer::Unneeded),
+            };
+        }
+        desired
+    }
+
+    /// Does what leads to what one tier is meant to have; `arrivals` had come by then.
+    async fn fulfil(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        wish: &Wish<'_>,
+        arrivals: u64,
+        now: Moment,
+    ) {
+        let wanted = Wanted {
+            count: wish.target.count,
+            max: wish.max,
+        };
+        let idles = wish.target.is_idle_stop();
+        if idles {
+            self.note_idle_stop(deployment, wish.tier, arrivals);
+        }
+        for action in plan(wanted, &self.observed(deployment, wish.tier, wish.mark)) {
+            self.apply(deployment, wish, action, now).await;
+        }
+        if idles {
+            self.decide_again(deployment, now);
+            self.save_tier(deployment).await;
         }
     }
 
@@ -117,17 +150,31 @@ impl ControlPlane {
         })
     }
 
+    fn note_idle_stop(&self, deployment: &Controlled, tier: Tier, arrivals: u64) {
+        if deployment.idle_stop().is_some_and(|stop| stop.tier == tier) {
+            return;
+        }
+        deployment.set_idle_stop(Some(IdleStop {
+            tier,
+            at: self.clock.wall_micros(),
+            arrivals,
+        }));
+        let text = format!("{tier} stops for want of work");
+        let body = serde_json::json!({ "tier": tier, "reason": "idle" });
+        self.events
+            .tell("idle", Some(&deployment.live.name), &text, body);
+    }
+
     async fn apply(
         self: &Arc<Self>,
         deployment: &Arc<Controlled>,
-        tier: Tier,
+        wish: &Wish<'_>,
         action: Action,
-        mark: &str,
         now: Moment,
     ) {
         let by_id = |id: &str| deployment.instances().into_iter().find(|i| i.id == id);
         let (id, event) = match action {
-            Action::Start { slot } => return self.begin(deployment, tier, slot, mark, now).await,
+            Action::Start { slot } => return self.begin(deployment, wish, slot, now).await,
             Action::Drain { id } => (id, InstanceEvent::Drain),
             Action::Revive { id } => (id, InstanceEvent::Revive),
             Action::Stop { id } => (id, InstanceEvent::Stop),
@@ -136,8 +183,9 @@ impl ControlPlane {
             if event == InstanceEvent::Stop && !may_stop(&instance) {
                 return;
             }
+            let braked = self.why_braked(deployment, wish.tier, event.clone());
             let changes = InstanceChanges {
-                detail: self.why_braked(deployment, tier, event.clone()),
+                detail: braked.or_else(|| wish.why(&instance, &event)),
                 ..InstanceChanges::default()
             };
             self.advance(deployment, &instance, event, changes).await;
@@ -148,11 +196,11 @@ impl ControlPlane {
     async fn begin(
         self: &Arc<Self>,
         deployment: &Arc<Controlled>,
-        tier: Tier,
+        wish: &Wish<'_>,
         slot: u32,
-        mark: &str,
         now: Moment,
     ) {
+        let tier = wish.tier;
         if deployment.backing_off(tier, now).is_some() {
             return;
         }
@@ -181,7 +229,7 @@ impl ControlPlane {
             provider: name.to_owned(),
             slot,
             generation: config.generation,
-            fingerprint: mark.to_owned(),
+            fingerprint: wish.mark.to_owned(),
             usd_per_hour: self.pod_price(&config.spec, tier).await,
         };
         let row = match self.intend(deployment, &intent).await {
@@ -199,6 +247,7 @@ impl ControlPlane {
             }
         };
         let request = request(&config.spec, tier, &self.owner);
+        deployment.set_idle_stop(None);
         let instance = Arc::new(Instance::new(row, provider, request, now, Origin::Intended));
         self.cold_starts.began(&instance);
         self.tell_instance(deployment, &instance, "intended", "a start is intended");
@@ -280,6 +329,29 @@ impl ControlPlane {
                 in_flight: in_hand(&i),
             })
             .collect()
+    }
+}
+
+/// What one tier is meant to have.
+struct Wish<'a> {
+    tier: Tier,
+    target: Target,
+    /// What its instances are to be started from.
+    mark: &'a str,
+    /// The most that may be live.
+    max: u32,
+}
+
+impl Wish<'_> {
+    /// Why `event` happens to `instance`, where that is to be written down.
+    fn why(&self, instance: &Instance, event: &InstanceEvent) -> Option<String> {
+        match (event, instance.state()) {
+            (InstanceEvent::Revive, _) => Some(String::new()),
+            // What was said when it began to drain is still why.
+            (InstanceEvent::Stop, InstanceState::Draining { .. }) => None,
+            _ if instance.fingerprint != self.mark => Some("replaced".to_owned()),
+            _ => self.target.fewer.map(|fewer| fewer.as_str().to_owned()),
+        }
     }
 }
 

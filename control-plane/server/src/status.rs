@@ -1,6 +1,7 @@
 //! How a deployment reads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use thermocline_policy::{Brake, LocalFit, Moment, PodState, Reason, Tier, View};
@@ -9,6 +10,7 @@ use thermocline_table::Deployment;
 use thermocline_wire::{rfc3339, spec_to_json};
 
 use crate::control::ControlPlane;
+use crate::costs::costs_json;
 use crate::deployment::Controlled;
 use crate::instance::Instance;
 use crate::out_of_reach::WHY;
@@ -166,7 +168,9 @@ pub(crate) fn decision_inputs(live: &Deployment, now: Moment) -> Value {
         "demote_rps": finite(thresholds.demote_rps),
         "promote_count": finite(thresholds.promote_count()),
         "demote_count": finite(thresholds.demote_count()),
+        "basis": thresholds.basis,
         "hold_s": thresholds.hold.as_secs_f64(),
+        "hold_left_s": hold_left(&view).map(|left| left.as_secs_f64()),
         "observed": view.observed,
         "forced": view.forced,
         "local": view.local,
@@ -181,13 +185,24 @@ pub(crate) fn decision_inputs(live: &Deployment, now: Moment) -> Value {
     })
 }
 
+/// What is left of the least time until the tier that the rate may move it to.
+fn hold_left(view: &View) -> Option<Duration> {
+    match view.current? {
+        Tier::Pod => view.hold_left(Tier::Serverless),
+        Tier::Serverless => view.hold_left(Tier::Pod),
+        Tier::Dedicated | Tier::Local => None,
+    }
+}
+
 /// `null` for a threshold that no rate reaches.
 fn finite(threshold: f64) -> Option<f64> {
     threshold.is_finite().then_some(threshold)
 }
 
-/// The decision at `now`, with its inputs and why not the other tiers.
-pub(crate) fn decision_json(live: &Deployment, now: Moment, wall: i64) -> Value {
+/// The decision at `now`, with its inputs, what it means in money, and why not
+/// the other tiers.
+pub(crate) fn decision_json(deployment: &Controlled, now: Moment, wall: i64) -> Value {
+    let live = &deployment.live;
     let view = live.view(now);
     let decision = thermocline_policy::decide(&view);
     let meanwhile = decision
@@ -208,6 +223,8 @@ pub(crate) fn decision_json(live: &Deployment, now: Moment, wall: i64) -> Value 
         "current": view.current,
         "inputs": decision_inputs(live, now),
         "alternatives": alternatives,
+        "idle_stop": deployment.idle_stop().map(|stop| json!({ "tier": stop.tier, "at": rfc3339(stop.at) })),
+        "costs": costs_json(deployment, decision.tier, now),
     })
 }
 

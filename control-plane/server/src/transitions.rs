@@ -9,6 +9,7 @@ use thermocline_table::Deployment;
 use tokio::sync::mpsc;
 
 use crate::control::ControlPlane;
+use crate::costs::costs_json;
 use crate::deployment::Controlled;
 use crate::status::decision_inputs;
 
@@ -17,6 +18,7 @@ pub(crate) struct Note(NewDecision);
 
 impl ControlPlane {
     /// Notes a change of tier and brings the new tier up before the old one goes.
+    /// What an idle stop leads to is noted, but nobody waits for it.
     pub(crate) fn note_transition(
         self: &Arc<Self>,
         live: &Arc<Deployment>,
@@ -31,10 +33,13 @@ impl ControlPlane {
             to,
             reason: reason.to_string(),
             refused: false,
-            inputs: decision_inputs(live, now).to_string(),
+            inputs: self.inputs(live, from, now),
         });
         // The channel ends with the process only.
         let _ = self.notes.send(note);
+        if transition.is_idle_stop() {
+            return; // told where the pod was stopped; nothing has to be brought up
+        }
         let text = format!("{from} → {to}: {reason}");
         let body = json!({ "from": from, "to": to, "reason": reason.as_str(), "rps": live.observe(now).rps });
         self.events
@@ -63,12 +68,21 @@ impl ControlPlane {
             to,
             reason: reason.to_string(),
             refused: true,
-            inputs: decision_inputs(live, now).to_string(),
+            inputs: self.inputs(live, decision.tier, now),
         }));
         let text = format!("stays on {}: {reason} refuses {to}", decision.tier);
         let body = json!({ "from": decision.tier, "to": to, "reason": reason.as_str() });
         self.events
             .tell("transition.refused", Some(&live.name), &text, body);
+    }
+
+    /// What a decision on `tier` was made from, and what it meant in money.
+    fn inputs(&self, live: &Deployment, tier: Tier, now: Moment) -> String {
+        let mut inputs = decision_inputs(live, now);
+        if let Some(deployment) = self.deployment(&live.name) {
+            inputs["costs"] = costs_json(&deployment, tier, now);
+        }
+        inputs.to_string()
     }
 
     fn make_before_break(self: &Arc<Self>, live: &Arc<Deployment>, to: Tier) {

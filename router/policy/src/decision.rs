@@ -1,56 +1,16 @@
 //! Which tier serves the next request: the rules, in their order.
 
-use std::fmt;
+mod reason;
+mod thresholds;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Brake, Tier, TierMap, TierSet};
 
-/// The numbers of mode `thresholds`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Thresholds {
-    /// The window over which arrivals are counted.
-    pub window: Duration,
-    /// Requests a second from which a pod serves.
-    pub promote_rps: f64,
-    /// Requests a second below which it stops serving.
-    pub demote_rps: f64,
-    /// The least time between two transitions.
-    pub hold: Duration,
-    /// No promotion with fewer arrivals in the window; 0 = the rate alone says.
-    pub least_arrivals: u64,
-    /// The least time from a transition to a promotion.
-    pub hold_up: Duration,
-    /// The least time from a transition to a demotion.
-    pub hold_down: Duration,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Thresholds {
-            window: Duration::from_secs(300),
-            promote_rps: 0.2,
-            demote_rps: 0.05,
-            hold: Duration::ZERO,
-            least_arrivals: 0,
-            hold_up: Duration::ZERO,
-            hold_down: Duration::ZERO,
-        }
-    }
-}
-
-impl Thresholds {
-    /// Arrivals in a window from which a pod serves.
-    pub fn promote_count(&self) -> f64 {
-        (self.promote_rps * self.window.as_secs_f64()).max(self.least_arrivals as f64)
-    }
-
-    /// Arrivals in a window below which it stops serving.
-    pub fn demote_count(&self) -> f64 {
-        self.demote_rps * self.window.as_secs_f64()
-    }
-}
+pub use reason::Reason;
+pub use thresholds::{Basis, Thresholds};
 
 /// Whether this machine can serve the deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +38,8 @@ pub enum PodState {
     Warm,
     /// The last start failed and its back-off has not ended.
     BackingOff,
+    /// The last one stopped for want of work, and nothing has come since.
+    Idled,
 }
 
 /// Everything that a decision depends on.
@@ -120,70 +82,19 @@ impl View {
         }
     }
 
+    /// How much is left of the least time until `tier`, the pod or serverless, may
+    /// be moved to; `None` when nothing is.
+    pub fn hold_left(&self, tier: Tier) -> Option<Duration> {
+        if self.current == Some(tier) {
+            return None;
+        }
+        let hold = self.thresholds.hold_towards(tier);
+        let left = hold.saturating_sub(self.since_transition?);
+        (left > Duration::ZERO).then_some(left)
+    }
+
     fn has_pod(&self) -> bool {
         matches!(self.pod, PodState::Warm | PodState::Booting)
-    }
-}
-
-/// Why a tier was chosen, refused or kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// A person named it.
-    Forced,
-    /// The user pinned an instance of their own.
-    Dedicated,
-    /// It fits on this machine.
-    LocalFits,
-    /// There is no serverless tier.
-    NoServerless,
-    /// A warm pod stays while the rate is not below `demote_rps`.
-    PodWarm,
-    /// The rate is at `promote_rps` or above.
-    Promote,
-    /// The rate is below `promote_rps`.
-    BelowPromote,
-    /// The rate is at `promote_rps` or above, but there is no pod tier.
-    NoPod,
-    /// The pod boots; serverless serves meanwhile.
-    PodBooting,
-    /// Nothing could be started there.
-    NoCapacity,
-    /// A budget or a ceiling refuses the tier that it would be, or this one.
-    Budget,
-    /// Less than a window of data: no demotion.
-    Unobserved,
-    /// Work in hand: no demotion.
-    Busy,
-    /// The last transition is too recent.
-    Hold,
-}
-
-impl Reason {
-    /// The word used in headers, REST and metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Reason::Forced => "forced",
-            Reason::Dedicated => "dedicated",
-            Reason::LocalFits => "local_fits",
-            Reason::NoServerless => "no_serverless",
-            Reason::PodWarm => "pod_warm",
-            Reason::Promote => "promote",
-            Reason::BelowPromote => "below_promote",
-            Reason::NoPod => "no_pod",
-            Reason::PodBooting => "pod_booting",
-            Reason::NoCapacity => "no_capacity",
-            Reason::Budget => "budget",
-            Reason::Unobserved => "unobserved",
-            Reason::Busy => "busy",
-            Reason::Hold => "hold",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -207,6 +118,14 @@ pub struct Transition {
     pub to: Tier,
     /// The rule that fired.
     pub reason: Reason,
+}
+
+impl Transition {
+    /// Whether it only says that a pod stopped for want of work. That is told,
+    /// but counted as no transition: no rate asked for it, and no hold begins.
+    pub fn is_idle_stop(&self) -> bool {
+        self.from == Tier::Pod && self.reason == Reason::Idle
+    }
 }
 
 impl Decision {
@@ -273,13 +192,13 @@ fn on_serverless(view: &View, reason: Reason) -> Decision {
 
 /// The change of tier that `decision` of `view` is when it is made the tier in
 /// force. The first decision is none, and neither is going on without a pod that
-/// stopped for want of work: the rate asked for nothing.
+/// is gone although the rate asked for nothing.
 pub fn transition(view: &View, decision: &Decision) -> Option<Transition> {
     let from = view.current.filter(|from| *from != decision.tier)?;
-    let idled = from == Tier::Pod
+    let gone = from == Tier::Pod
         && view.pod == PodState::Absent
         && decision.reason == Reason::BelowPromote;
-    (!idled).then_some(Transition {
+    (!gone).then_some(Transition {
         from,
         to: decision.tier,
         reason: decision.reason,
@@ -301,9 +220,20 @@ fn by_rate(view: &View) -> Decision {
             None => Decision::of(Tier::Serverless, Reason::BelowPromote),
         };
     }
+    if view.pod == PodState::Idled {
+        // Whatever the window still holds: the next request is asked about.
+        return on_serverless(view, Reason::Idle);
+    }
     match refused_promotion(view) {
         Some(reason) => on_serverless(view, reason),
-        None => on_pod(view, Reason::Promote),
+        None => on_pod(view, promoted_by(view)),
+    }
+}
+
+fn promoted_by(view: &View) -> Reason {
+    match view.thresholds.basis {
+        Basis::Objective => Reason::Objective,
+        _ => Reason::Promote,
     }
 }
 
@@ -311,13 +241,7 @@ fn by_rate(view: &View) -> Decision {
 fn stays(view: &View) -> Option<Reason> {
     let below_demote = (view.count as f64) < view.thresholds.demote_count();
     if !below_demote || view.pod_pinned {
-        // The promotion that started the pod is still its reason while it boots.
-        let fresh = view.pod == PodState::Booting && promotes(view);
-        return Some(if fresh {
-            Reason::Promote
-        } else {
-            Reason::PodWarm
-        });
+        return Some(why_it_stays(view));
     }
     if view.pod_in_flight > 0 {
         return Some(Reason::Busy);
@@ -325,7 +249,18 @@ fn stays(view: &View) -> Option<Reason> {
     if !view.observed {
         return Some(Reason::Unobserved);
     }
-    held(view, view.thresholds.hold_down).then_some(Reason::Hold)
+    view.hold_left(Tier::Serverless).map(|_| Reason::Hold)
+}
+
+fn why_it_stays(view: &View) -> Reason {
+    if view.thresholds.basis == Basis::Objective && !view.pod_pinned {
+        return Reason::Objective;
+    }
+    // The promotion that started the pod is still its reason while it boots.
+    match view.pod == PodState::Booting && promotes(view) {
+        true => Reason::Promote,
+        false => Reason::PodWarm,
+    }
 }
 
 /// Why serverless goes on although there is no pod; `None` = promote.
@@ -339,16 +274,11 @@ fn refused_promotion(view: &View) -> Option<Reason> {
     if view.pod == PodState::BackingOff {
         return Some(Reason::NoCapacity);
     }
-    (held(view, view.thresholds.hold_up) && view.current != Some(Tier::Pod)).then_some(Reason::Hold)
+    view.hold_left(Tier::Pod).map(|_| Reason::Hold)
 }
 
 fn promotes(view: &View) -> bool {
     view.count as f64 >= view.thresholds.promote_count()
-}
-
-fn held(view: &View, at_least: Duration) -> bool {
-    let hold = view.thresholds.hold.max(at_least);
-    view.since_transition.is_some_and(|since| since < hold)
 }
 
 fn on_pod(view: &View, reason: Reason) -> Decision {

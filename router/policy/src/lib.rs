@@ -31,7 +31,7 @@ mod window;
 pub use budget::{Brake, Calendar, Ceilings, Commitment, LAST_WORK, OverBudget, Spending};
 pub use cost::{BreakEven, CostModel, Prices, Work};
 pub use decision::{
-    Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide, transition,
+    Basis, Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide, transition,
 };
 pub use error::{FieldError, FieldErrors};
 pub use hindsight::{Hindsight, SoFar};
@@ -42,7 +42,7 @@ pub use plan::{Action, Observed, Wanted, plan};
 pub use quantity::{QuantityError, format_duration, format_size, parse_duration, parse_size};
 pub use rate::{Rate, UsdPerSecond};
 pub use regret::Regret;
-pub use scale::{Desired, TierLoad, scale};
+pub use scale::{Desired, Fewer, Target, TierLoad, scale};
 pub use shadow::{Shadow, SlotCost};
 pub use spec::{
     Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, FLEET,

@@ -13,20 +13,28 @@ pub struct Regret {
 }
 
 impl Regret {
+    /// The same, with `on` in force: after a switch it begins anew.
+    #[must_use]
+    pub fn seen_from(&self, on: Tier) -> Regret {
+        let on_pod = on == Tier::Pod;
+        match on_pod == self.on_pod {
+            true => *self,
+            false => Regret {
+                on_pod,
+                saved: 0.0,
+                price: self.price,
+            },
+        }
+    }
+
     /// One more slot, of `cost`, with `on` in force at its end.
     pub fn advance(&mut self, cost: SlotCost, on: Tier, model: &CostModel) {
-        let on_pod = on == Tier::Pod;
-        if on_pod != self.on_pod {
-            *self = Regret {
-                on_pod,
-                ..Regret::default()
-            };
-        }
+        *self = self.seen_from(on);
         self.price = model.switch_usd();
         // What spills over would have been on serverless in any case: a pod with
         // a cold endpoint beside it is never worse than that endpoint alone.
         let pod = cost.pod().min(cost.serverless + cost.machine);
-        let here_over_there = match on_pod {
+        let here_over_there = match self.on_pod {
             true => pod - cost.serverless,
             false => cost.serverless - pod,
         };
@@ -38,6 +46,14 @@ impl Regret {
     /// Whether it is time to move to the other tier.
     pub fn moves(&self) -> bool {
         self.saved > 0.0 && self.saved >= self.price
+    }
+
+    /// The tier that would have saved it.
+    pub fn towards(&self) -> Tier {
+        match self.on_pod {
+            true => Tier::Serverless,
+            false => Tier::Pod,
+        }
     }
 
     /// Whether the pod is the tier that it looks from.
@@ -60,6 +76,19 @@ impl Regret {
 mod tests {
     use super::*;
     use crate::{Prices, UsdPerSecond, Work};
+
+    #[test]
+    fn after_a_switch_nothing_has_gathered_and_the_price_is_the_same() {
+        let full = Regret {
+            on_pod: true,
+            saved: 0.14,
+            price: 0.14,
+        };
+        assert_eq!(full.seen_from(Tier::Pod), full);
+        let after = full.seen_from(Tier::Serverless);
+        assert_eq!((after.saved_usd(), after.switch_usd()), (0.0, 0.14));
+        assert_eq!(after.towards(), Tier::Pod);
+    }
 
     /// Nothing to boot and nothing to wait for: whatever saves, is moved to.
     #[test]

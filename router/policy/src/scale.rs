@@ -28,8 +28,45 @@ pub struct TierLoad {
     pub afforded: Option<u32>,
 }
 
-/// Instances wanted in each tier.
-pub type Desired = TierMap<u32>;
+/// What one tier should have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Target {
+    /// Instances.
+    pub count: u32,
+    /// Why it may be fewer than there are; `None` = it is not meant to be.
+    pub fewer: Option<Fewer>,
+}
+
+/// Why a tier is to have fewer instances than it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fewer {
+    /// They have had no work for their idle timeout.
+    Idle,
+    /// Another tier was decided on, and is ready.
+    Demoted,
+    /// A budget or a ceiling says so.
+    Budget,
+    /// A person put the deployment to sleep, or took it or the tier away.
+    Stopped,
+    /// The shared fleet has more workers than its queues ask for.
+    Unneeded,
+}
+
+impl Fewer {
+    /// The word used in events.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Fewer::Idle => "idle",
+            Fewer::Demoted => "demoted",
+            Fewer::Budget => "budget",
+            Fewer::Stopped => "stopped",
+            Fewer::Unneeded => "unneeded",
+        }
+    }
+}
+
+/// What each tier should have.
+pub type Desired = TierMap<Target>;
 
 /// How many instances each tier should have.
 ///
@@ -51,10 +88,10 @@ pub fn scale(
     };
     TierMap::from_fn(|tier| match loads[tier] {
         Some(load) if !stopped => {
-            let wanted = wanted(tier, &load, decided, successor_ready(tier), members);
-            wanted.min(load.afforded.unwrap_or(u32::MAX))
+            let target = wanted(tier, &load, decided, successor_ready(tier), members);
+            target.within(load.afforded)
         }
-        _ => 0,
+        _ => Target::less(0, Fewer::Stopped),
     })
 }
 
@@ -64,24 +101,52 @@ fn wanted(
     decided: Option<Tier>,
     successor_ready: bool,
     members: u32,
-) -> u32 {
-    let full = members.max(load.min).clamp(1, load.max.max(1));
+) -> Target {
+    let full = Target::of(members.max(load.min).clamp(1, load.max.max(1)));
     if load.requested {
         return full;
     }
     if load.live == 0 {
-        return load.min;
+        return Target::of(load.min);
     }
     if tier == Tier::Serverless {
         return full;
     }
     let decided_away = decided.is_some_and(|d| d != tier);
     if decided_away && successor_ready {
-        return load.min;
+        return Target::less(load.min, Fewer::Demoted);
     }
     let starting = load.ready < load.live;
     let rests = !load.busy && !starting && load.idle_for >= load.idle_timeout;
-    if rests { load.min } else { full }
+    match rests {
+        true => Target::less(load.min, Fewer::Idle),
+        false => full,
+    }
+}
+
+impl Target {
+    /// Whether the last instances stop for want of work.
+    pub fn is_idle_stop(&self) -> bool {
+        self.count == 0 && self.fewer == Some(Fewer::Idle)
+    }
+
+    const fn of(count: u32) -> Self {
+        Target { count, fewer: None }
+    }
+
+    const fn less(count: u32, why: Fewer) -> Self {
+        Target {
+            count,
+            fewer: Some(why),
+        }
+    }
+
+    fn within(self, afforded: Option<u32>) -> Self {
+        match afforded {
+            Some(most) if most < self.count => Target::less(most, Fewer::Budget),
+            _ => self,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -104,7 +169,26 @@ mod tests {
         let mut loads = TierMap::default();
         loads[Tier::Pod] = Some(load);
         loads[Tier::Serverless] = serverless;
-        scale(&loads, Some(decided), false, 1)[Tier::Pod]
+        scale(&loads, Some(decided), false, 1)[Tier::Pod].count
+    }
+
+    #[test]
+    fn fewer_has_a_reason() {
+        let mut rests = ready();
+        rests.idle_for = TIMEOUT;
+        let why = |load, serverless, stopped| {
+            let mut loads = TierMap::default();
+            (loads[Tier::Pod], loads[Tier::Serverless]) = (Some(load), serverless);
+            let decided = serverless.map_or(Tier::Pod, |_| Tier::Serverless);
+            scale(&loads, Some(decided), stopped, 1)[Tier::Pod].fewer
+        };
+        assert_eq!(why(ready(), None, false), None);
+        assert_eq!(why(rests, None, false), Some(Fewer::Idle));
+        assert_eq!(why(rests, Some(ready()), false), Some(Fewer::Demoted));
+        assert_eq!(why(ready(), None, true), Some(Fewer::Stopped));
+        rests.afforded = Some(0);
+        rests.busy = true;
+        assert_eq!(why(rests, None, false), Some(Fewer::Budget));
     }
 
     #[test]
@@ -171,7 +255,7 @@ mod tests {
             ..ready()
         });
         assert_eq!(
-            scale(&loads, Some(Tier::Serverless), false, 1)[Tier::Serverless],
+            scale(&loads, Some(Tier::Serverless), false, 1)[Tier::Serverless].count,
             1
         );
     }
@@ -184,7 +268,7 @@ mod tests {
             busy: true,
             ..ready()
         });
-        assert_eq!(scale(&loads, Some(Tier::Pod), true, 1)[Tier::Pod], 0);
+        assert_eq!(scale(&loads, Some(Tier::Pod), true, 1)[Tier::Pod].count, 0);
     }
 
     #[test]
@@ -214,7 +298,7 @@ mod tests {
             max: 3,
             ..TierLoad::default()
         });
-        assert_eq!(scale(&loads, None, false, 2)[Tier::Local], 2);
-        assert_eq!(scale(&loads, None, false, 5)[Tier::Local], 3);
+        assert_eq!(scale(&loads, None, false, 2)[Tier::Local].count, 2);
+        assert_eq!(scale(&loads, None, false, 5)[Tier::Local].count, 3);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BreakEven, CostModel, PolicyMode, Rate, Regret, SlotCost, Thresholds, Tier};
+use crate::{Basis, BreakEven, CostModel, PolicyMode, Rate, Regret, SlotCost, Thresholds, Tier};
 
 /// The slot of mode `regret`: how often it compares.
 pub const SLOT: Duration = Duration::from_secs(10);
@@ -170,12 +170,15 @@ impl Steering {
 
     fn steer(&mut self) {
         if self.held_to_objective {
-            self.in_force = self.around(BreakEven::Always);
+            self.in_force = self.for_objective();
             return;
         }
         self.in_force = match (self.mode, self.break_even) {
             (PolicyMode::Thresholds, _) => self.base,
-            (_, BreakEven::Unpriced(_)) if self.awaits_prices => self.moving(false, false),
+            (_, BreakEven::Unpriced(_)) if self.awaits_prices => Thresholds {
+                basis: Basis::AwaitedPrices,
+                ..self.moving(false, false)
+            },
             (_, BreakEven::Unpriced(_)) => self.base,
             (PolicyMode::BreakEven, at) => self.around(at),
             // A pod that never pays is not tried out.
@@ -184,17 +187,30 @@ impl Steering {
         };
     }
 
+    /// A pod from the first request on, whatever it costs, after no hold but the
+    /// one that was asked for.
+    fn for_objective(&self) -> Thresholds {
+        Thresholds {
+            basis: Basis::Objective,
+            promote_rps: 0.0,
+            demote_rps: 0.0,
+            least_arrivals: 1,
+            ..self.base
+        }
+    }
+
     fn around(&self, at: BreakEven) -> Thresholds {
-        let rate = match at {
-            BreakEven::At(rate) => rate.as_per_second(),
-            BreakEven::Always => 0.0,
-            BreakEven::Never | BreakEven::Unpriced(_) => f64::INFINITY,
+        let (rate, basis) = match at {
+            BreakEven::At(rate) => (rate.as_per_second(), Basis::BreakEven),
+            BreakEven::Always => (0.0, Basis::Free),
+            BreakEven::Never | BreakEven::Unpriced(_) => (f64::INFINITY, Basis::NeverPays),
         };
         let least = match at {
             BreakEven::Always => 1,
             _ => LEAST_ARRIVALS,
         };
         Thresholds {
+            basis,
             window: self.window(at),
             promote_rps: rate * self.margins.up,
             demote_rps: rate * self.margins.down,
@@ -216,7 +232,10 @@ impl Steering {
 
     /// Neither way, until the regret is as large as the switch.
     fn by_regret(&self) -> Thresholds {
-        self.moving(self.regret.moves(), self.regret.on_pod())
+        Thresholds {
+            basis: Basis::Regret,
+            ..self.moving(self.regret.moves(), self.regret.on_pod())
+        }
     }
 
     /// `away` to the other tier at any rate, or at none.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use thermocline_policy::{
-    Decision, LocalFit, Margins, Moment, Reason, ServerlessMeter, Shadow, Steering, Thresholds,
+    Decision, LocalFit, Margins, Moment, PodState, Reason, ServerlessMeter, Shadow, Steering, Thresholds,
     Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale, transition,
 };
 
@@ -42,6 +42,8 @@ pub struct Run {
     serverless: ServerlessMeter,
     /// Whether a start of the pod is under way for somebody.
     requested: bool,
+    /// Whether the pod stopped for want of work, and nothing has come since.
+    idled: bool,
     next_tick: Moment,
     slot: Moment,
     /// The second in which the last request came, and how many came in it.
@@ -82,6 +84,7 @@ impl Run {
             pods: Pods::new(work.boot, assumptions.pod_failures, assumptions.seed),
             serverless: ServerlessMeter::default(),
             requested: false,
+            idled: false,
             next_tick: now + TICK,
             slot: now,
             second: (now, 0),
@@ -101,6 +104,7 @@ impl Run {
         self.advance_to(now);
         self.count(now);
         self.window.record(now);
+        self.idled = false;
         let view = self.view(now);
         let decision = decide(&view);
         let changed = self.commit(&view, &decision, now);
@@ -235,20 +239,29 @@ impl Run {
         let mut loads = TierMap::default();
         loads[Tier::Serverless] = Some(endpoint());
         loads[Tier::Pod] = self.tiers.has(Tier::Pod).then_some(pod);
-        let desired = scale(&loads, self.current, false, 1)[Tier::Pod];
-        if desired != live || self.pods.exists() != (live > 0) {
-            self.pods.apply(desired, now, &mut self.tally);
+        let target = scale(&loads, self.current, false, 1)[Tier::Pod];
+        if target.count != live || self.pods.exists() != (live > 0) {
+            self.pods.apply(target.count, now, &mut self.tally);
             self.requested &= !self.pods.backing_off(now);
+        }
+        if target.is_idle_stop() {
+            self.idled = true;
+            let view = self.view(now);
+            self.commit(&view, &decide(&view), now);
         }
     }
 
     fn view(&mut self, now: Moment) -> View {
+        let pod = match self.pods.state(now) {
+            PodState::Absent if self.idled => PodState::Idled,
+            state => state,
+        };
         View {
+            pod,
             tiers: self.tiers,
             forced: None,
             current: self.current,
             local: LocalFit::NoDaemon,
-            pod: self.pods.state(now),
             pod_pinned: self.pinned,
             pod_in_flight: self.pods.in_flight(now),
             count: self.window.observe(now).count,
@@ -265,7 +278,8 @@ impl Run {
         if before == Some(decision.tier) {
             return false;
         }
-        let transition = transition(view, decision).is_some();
+        let told = transition(view, decision);
+        let transition = told.is_some_and(|it| !it.is_idle_stop());
         self.switches.push(Switch {
             at: now,
             to: decision.tier,

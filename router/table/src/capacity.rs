@@ -14,6 +14,9 @@ pub struct Capacity {
     pub local: LocalFit,
     /// How far its pods are.
     pub pod: PodState,
+    /// How many arrivals had been counted when the last pod stopped for want of
+    /// work; `None` = it did not.
+    pub idled: Option<u64>,
     /// What budgets forbid.
     pub brakes: TierMap<Brake>,
 }
@@ -24,6 +27,7 @@ impl Default for Capacity {
             pools: TierMap::default(),
             local: LocalFit::NoDaemon,
             pod: PodState::Absent,
+            idled: None,
             brakes: TierMap::default(),
         }
     }

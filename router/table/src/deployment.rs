@@ -6,7 +6,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use regex::RegexSet;
 use thermocline_clock::Clock;
 use thermocline_policy::{
-    Decision, Moment, Observation, PolicyMode, Settings, Spec, Thresholds, Tier, TierMap,
+    Decision, Moment, Observation, PodState, PolicyMode, Settings, Spec, Thresholds, Tier, TierMap,
     Transition, View, Window, decide, transition,
 };
 use tokio::sync::Notify;
@@ -194,7 +194,7 @@ impl Deployment {
             forced: forced.map(|(tier, _)| tier),
             current: self.current(),
             local: capacity.local,
-            pod: capacity.pod,
+            pod: self.pod_state(&capacity),
             pod_pinned: config.spec.min_instances(Tier::Pod) > 0,
             pod_in_flight: self.traffic[Tier::Pod].in_flight(),
             count: seen.count,
@@ -202,6 +202,14 @@ impl Deployment {
             since_transition: self.since_transition(now),
             thresholds: self.in_force(&config),
             brakes: capacity.brakes,
+        }
+    }
+
+    fn pod_state(&self, capacity: &Capacity) -> PodState {
+        let nothing_came = |then| self.arrivals() == then;
+        match capacity.pod {
+            PodState::Absent if capacity.idled.is_some_and(nothing_came) => PodState::Idled,
+            state => state,
         }
     }
 
@@ -255,7 +263,7 @@ impl Deployment {
     }
 
     /// Makes `decision` the tier in force. The one caller that changes it gets
-    /// the transition, if it is one.
+    /// what is to be told: the transition, or that a pod stopped idle.
     ///
     /// Whoever decided a moment ago may have seen less than who changed the
     /// tier since, and must not change it back: a change is decided again,
@@ -270,8 +278,10 @@ impl Deployment {
         let decision = decide(&view);
         self.current.store(decision.tier as u8, Ordering::Release);
         let transition = transition(&view, &decision)?;
-        self.last_transition.store(now.nanos(), Ordering::Release);
-        self.tally.transition(&transition);
+        if !transition.is_idle_stop() {
+            self.last_transition.store(now.nanos(), Ordering::Release);
+            self.tally.transition(&transition);
+        }
         Some(transition)
     }
 

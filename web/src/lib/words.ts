@@ -44,6 +44,8 @@ const REASONS: Record<string, string> = {
   pod_warm: 'its pod is warm and the rate is above the demote line',
   promote: 'the rate reached the promote line',
   below_promote: 'the rate is below the promote line',
+  objective: 'its objective asks for a pod',
+  idle: 'its pod stopped for want of work, and nothing has come since',
   no_pod: 'it has no pod tier',
   pod_booting: 'its pod boots; another tier serves meanwhile',
   no_capacity: 'no provider has capacity now',
@@ -71,11 +73,11 @@ export const RULES: readonly { name: string; asks: string; reasons: readonly str
   {
     name: 'warm pod',
     asks: 'Is a pod warm, and the rate not below the demote line?',
-    reasons: ['pod_warm', 'busy', 'unobserved', 'hold', 'pod_booting'],
+    reasons: ['pod_warm', 'objective', 'busy', 'unobserved', 'hold', 'pod_booting'],
   },
   {
     name: 'rate',
     asks: 'Has the rate reached the promote line?',
-    reasons: ['promote', 'below_promote', 'no_pod', 'no_capacity', 'budget'],
+    reasons: ['promote', 'below_promote', 'idle', 'no_pod', 'no_capacity', 'budget'],
   },
 ];

@@ -1,7 +1,10 @@
 //! `explain`: a decision in words, with the numbers that made it.
 
 mod money;
+mod next;
+mod past;
 mod prose;
+mod words;
 
 use crate::args::Explain;
 use crate::client::Client;
@@ -17,14 +20,18 @@ use crate::view::{Decision, Id};
 pub(crate) async fn run(session: &Session, args: &Explain) -> Result<(), Failure> {
     let client = &session.client;
     let document = match &args.decision {
-        Some(id) => past(client, &args.name, id).await?,
+        Some(id) => find(client, &args.name, id).await?,
         None => client.get(&["deployments", &args.name, "decision"]).await?,
     };
     let decision: Decision = client.view(&document)?;
-    session.show(&document, || Ok(prose::tell(&args.name, &decision)))
+    let tell: fn(&str, &Decision) -> String = match args.decision {
+        Some(_) => past::tell,
+        None => prose::tell,
+    };
+    session.show(&document, || Ok(tell(&args.name, &decision)))
 }
 
-async fn past(client: &Client, name: &str, id: &str) -> Result<Document, Failure> {
+async fn find(client: &Client, name: &str, id: &str) -> Result<Document, Failure> {
     let decisions = client.get_all(&["deployments", name, "decisions"]).await?;
     let mut items = decisions.items().into_iter().map(Document::from);
     let is_it = |item: &Document| {

@@ -22,8 +22,8 @@ pub(super) fn tell(decision: &Decision) -> Vec<String> {
     if costs.tiers.len() > 1 {
         lines.extend(break_even(costs, decision.inputs.rps));
     }
-    lines.extend(decision.by_regret().map(|it| regret(it, decision.tier)));
-    let of = |objective| objective_of(costs, objective);
+    lines.extend(decision.by_regret().map(regret));
+    let of = |it| objective(decision, costs, it);
     lines.extend(costs.objective.as_ref().map(of));
     lines
 }
@@ -45,21 +45,19 @@ fn break_even(costs: &Costs, rps: f64) -> Option<String> {
         }
         "always" => "A pod costs nothing, so it is the cheaper one at any rate.".to_owned(),
         "never" => "A pod is at no rate the cheaper one.".to_owned(),
+        "one_tier" => return None,
         _ => "Without both prices the fixed thresholds hold.".to_owned(),
     };
     Some(line)
 }
 
 /// How much has gathered for a move to the other tier, and how much moves it.
-fn regret(regret: &Regret, on: Tier) -> String {
-    let to = regret.other(on);
+fn regret(regret: &Regret) -> String {
+    let to = regret.to;
     let (saved, switch) = (dollars(regret.saved_usd), dollars(regret.switch_usd));
     match regret.is_due() {
-        true if to == on => format!(
-            "It switched to {to}, which would have saved the ${switch} that a switch there and back costs."
-        ),
         true => format!(
-            "Since the last switch {to} would have saved the ${switch} that a switch there and back costs, so it switches to {to}."
+            "Since the last switch {to} would have saved the ${switch} that a switch there and back costs, which is enough for one."
         ),
         false => format!(
             "Since the last switch {to} would have saved ${saved} of the ${switch} that a switch there and back costs, so it stays."
@@ -68,37 +66,35 @@ fn regret(regret: &Regret, on: Tier) -> String {
 }
 
 /// What has to gather for another tier to be taken.
-pub(super) fn next_switch(regret: &Regret, on: Tier) -> Option<String> {
-    let (saved, switch) = (regret.saved_usd, regret.switch_usd);
-    match (regret.is_due(), regret.other(on)) {
-        (true, to) if to == on => {
-            let (back, switch) = (opposite(on), dollars(switch));
-            Some(format!(
-                "Next switch: back to {back}, once that would have saved ${switch}."
-            ))
-        }
-        (true, _) => None,
-        (false, to) => {
-            let missing = dollars(switch - saved);
-            Some(format!(
-                "Next switch: to {to}, once that would have saved ${missing} more."
-            ))
-        }
+pub(super) fn next_switch(regret: &Regret) -> String {
+    let (to, missing) = (regret.to, regret.switch_usd - regret.saved_usd);
+    match regret.is_due() {
+        true => format!("Next switch: to {to}, now."),
+        false => format!(
+            "Next switch: to {to}, once that would have saved ${} more.",
+            dollars(missing)
+        ),
     }
 }
 
-fn objective_of(costs: &Costs, objective: &Objective) -> String {
+/// What the objective asks for, and what serves.
+fn objective(decision: &Decision, costs: &Costs, objective: &Objective) -> String {
     let p95 = |tier| costs.of(tier).map(|cost| cost.p95_s);
     let meets = |tier| p95(tier).is_some_and(|p95| p95 <= objective.p95_s);
-    let says = match (objective.steers, p95(Tier::Pod)) {
-        (false, _) if meets(Tier::Serverless) => "is met by serverless too",
+    let serverless_meets = meets(Tier::Serverless);
+    let says = match (objective.steers, decision.tier) {
+        (false, _) if serverless_meets => "is met by serverless at this rate",
         (false, _) => "is looked at again every ten seconds: serverless misses it now",
-        (true, None) => "is missed, and there is no pod tier to meet it with",
-        (true, Some(_)) if meets(Tier::Serverless) => {
-            "keeps the pod: serverless would meet it at this rate, but not yet at 0.7 of it, as a switch back asks"
+        (true, _) if p95(Tier::Pod).is_none() => {
+            "is missed, and there is no pod tier to meet it with"
         }
-        (true, Some(_)) if meets(Tier::Pod) => "asks for a pod: serverless would miss it",
-        (true, Some(_)) => "is met by neither tier; a pod serves, which is the faster one",
+        (true, _) if serverless_meets => {
+            "keeps a pod: serverless would meet it at this rate, but not yet at 0.7 of it, as a switch back asks"
+        }
+        (true, Tier::Pod) if !meets(Tier::Pod) => {
+            "is met by neither tier; a pod serves, which is the faster one"
+        }
+        (true, _) => "asks for a pod: serverless would miss it",
     };
     format!(
         "The objective, 95 of 100 within {} s, {says}.",
@@ -108,19 +104,7 @@ fn objective_of(costs: &Costs, objective: &Objective) -> String {
 
 impl Regret {
     /// Whether enough has gathered.
-    pub(super) fn is_due(&self) -> bool {
+    fn is_due(&self) -> bool {
         self.saved_usd > 0.0 && self.saved_usd >= self.switch_usd
-    }
-
-    /// The tier that would have saved it, seen from `on`.
-    fn other(&self, on: Tier) -> Tier {
-        self.to.unwrap_or(opposite(on))
-    }
-}
-
-fn opposite(on: Tier) -> Tier {
-    match on {
-        Tier::Pod => Tier::Serverless,
-        _ => Tier::Pod,
     }
 }

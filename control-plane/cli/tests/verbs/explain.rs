@@ -9,7 +9,7 @@ fn decision(tier: &str, reason: &str, count: u64) -> Value {
         "deployment": "sdxl", "tier": tier, "reason": reason, "meanwhile": null, "current": tier,
         "inputs": {
             "count": count, "window_s": 300, "rps": count as f64 / 300.0, "promote_count": 60, "demote_count": 15,
-            "observed": true, "forced": null, "local": "no GPU", "pod": "warm", "in_flight": 0,
+            "basis": "rates", "hold_left_s": null, "observed": true, "forced": null, "local": "no GPU", "pod": "warm", "in_flight": 0,
             "since_transition_s": 95.5
         },
         "alternatives": [],
@@ -56,12 +56,12 @@ async fn a_promotion_says_who_serves_meanwhile() {
 async fn the_distance_to_the_next_switch_is_counted_in_requests() {
     let text = explained(&decision("serverless", "below_promote", 59)).await;
     assert!(
-        text.contains("Next switch: 1 more within 5m promote it to pod.\n"),
+        text.contains("Next switch: the next request promotes it to pod.\n"),
         "{text}"
     );
     let text = explained(&decision("pod", "pod_warm", 15)).await;
     assert!(
-        text.contains("Next switch: 1 fewer within 5m demote it.\n"),
+        text.contains("Next switch: 1 fewer within 5m demotes it.\n"),
         "{text}"
     );
     let mut fractions = decision("serverless", "below_promote", 0);
@@ -69,7 +69,7 @@ async fn the_distance_to_the_next_switch_is_counted_in_requests() {
     assert!(
         explained(&fractions)
             .await
-            .contains("Next switch: 1 more within 5m promote it to pod.\n")
+            .contains("Next switch: the next request promotes it to pod.\n")
     );
 }
 
@@ -82,6 +82,7 @@ async fn a_demotion_that_waits_says_for_what() {
         text.contains("The rate asks for a demotion; it waits: 2 requests in flight.\n"),
         "{text}"
     );
+    decision["reason"] = json!("unobserved");
     decision["inputs"]["observed"] = json!(false);
     let text = explained(&decision).await;
     assert!(
@@ -90,6 +91,13 @@ async fn a_demotion_that_waits_says_for_what() {
     );
     assert!(
         text.contains("In the last 5m, not yet seen in full: 3 requests"),
+        "{text}"
+    );
+    decision["reason"] = json!("hold");
+    decision["inputs"]["hold_left_s"] = json!(42.0);
+    let text = explained(&decision).await;
+    assert!(
+        text.contains("it waits: the last transition is too recent, for 42s more.\n"),
         "{text}"
     );
 }
@@ -149,20 +157,102 @@ async fn a_pod_that_is_kept_is_not_said_to_go() {
     );
 }
 
+fn past(id: &str, from: &str, to: &str, reason: &str, count: u64) -> Value {
+    let now = decision(to, reason, count);
+    json!({
+        "id": id, "at": now["at"], "deployment": "sdxl", "from": from, "to": to, "reason": reason,
+        "refused": false, "inputs": now["inputs"], "costs": null,
+    })
+}
+
+/// The first line of what is said of a decision of the past.
+async fn recalled(past: &Value) -> String {
+    let items = list(&json!([past]));
+    let stub = Stub::start([("GET /api/v1/deployments/sdxl/decisions", items)]).await;
+    let id = past["id"].as_str().unwrap();
+    let ran = stub.run(&["explain", "sdxl", "--decision", id]).await;
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    ran.out.lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn what_was_refused_did_not_happen() {
+    let mut refused = past("7", "serverless", "pod", "budget", 72);
+    refused["refused"] = json!(true);
+    assert_eq!(
+        recalled(&refused).await,
+        "sdxl stayed on serverless and was not moved to pod: a budget or a ceiling says so (rule `budget`)."
+    );
+    refused["reason"] = json!("hold");
+    refused["inputs"]["hold_left_s"] = json!(30.0);
+    assert_eq!(
+        recalled(&refused).await,
+        "sdxl stayed on serverless and was not moved to pod: the last transition is too recent, for 30s more (rule `hold`)."
+    );
+}
+
+#[tokio::test]
+async fn what_was_done_is_told_by_whom_it_was_asked_for() {
+    let mut moved = past("7", "serverless", "pod", "objective", 7);
+    moved["inputs"]["basis"] = json!("objective");
+    assert_eq!(
+        recalled(&moved).await,
+        "sdxl moved from serverless to pod: the objective asks for a pod (rule `objective`)."
+    );
+    let mut back = past("7", "pod", "serverless", "below_promote", 7);
+    for (basis, why) in [
+        ("regret", "serverless would have saved what a switch costs"),
+        ("never_pays", "at these prices a pod never pays"),
+        ("rates", "the window held fewer than 15 requests"),
+    ] {
+        back["inputs"]["basis"] = json!(basis);
+        let text = format!("sdxl moved from pod to serverless: {why} (rule `below_promote`).");
+        assert_eq!(recalled(&back).await, text);
+    }
+    let idle = past("7", "pod", "serverless", "idle", 70);
+    assert_eq!(
+        recalled(&idle).await,
+        "The pod of sdxl stopped for want of work, and serverless would serve (rule `idle`)."
+    );
+}
+
+#[tokio::test]
+async fn after_an_idle_stop_nothing_serves_and_nothing_boots() {
+    let mut idle = decision("serverless", "idle", 70);
+    idle["inputs"]["basis"] = json!("break_even");
+    idle["idle_stop"] = json!({ "tier": "pod", "at": "2026-03-02T09:55:00Z" });
+    idle["alternatives"] = json!([{ "tier": "pod", "reason": "idle" }]);
+    let text = explained(&idle).await;
+    for part in [
+        "sdxl is served by serverless: its pod stopped for want of work, and nothing has come since (rule `idle`).\n",
+        "Its pod stopped at 2026-03-02T09:55:00Z.\n",
+        "Next switch: the next request promotes it to pod.\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("boot"), "{text}");
+    let mut alone = decision("pod", "no_serverless", 3);
+    alone["idle_stop"] = json!({ "tier": "pod", "at": "2026-03-02T09:55:00Z" });
+    let text = explained(&alone).await;
+    let part = "Nothing of it runs: its pod stopped at 2026-03-02T09:55:00Z for want of work. The next request starts it again.\n";
+    assert!(text.contains(part), "{text}");
+}
+
 #[tokio::test]
 async fn a_decision_of_the_past_is_found_by_its_id() {
-    let mut past = decision("serverless", "below_promote", 3);
-    past["id"] = json!("01J");
+    let past = past("01J", "pod", "serverless", "below_promote", 3);
     let stub = Stub::start([(
         "GET /api/v1/deployments/sdxl/decisions",
         list(&json!([past])),
     )])
     .await;
     let ran = stub.run(&["explain", "sdxl", "--decision", "01J"]).await;
-    assert!(
-        ran.out.starts_with("sdxl is served by serverless: "),
-        "{ran:?}"
-    );
+    let text = "\
+sdxl moved from pod to serverless: the window held fewer than 15 requests (rule `below_promote`).
+In the last 5m: 3 requests (0.01 per second); 60 or more promote to pod, fewer than 15 demote.
+Decided at 2026-03-02T10:00:00Z.
+";
+    assert_eq!(ran.out, text);
     let json = stub
         .run(&["explain", "sdxl", "--decision", "01J", "-o", "json"])
         .await;
@@ -188,6 +278,7 @@ fn costs() -> Value {
 #[tokio::test]
 async fn a_decision_is_explained_in_money() {
     let mut decision = decision("serverless", "below_promote", 60);
+    decision["inputs"]["basis"] = json!("regret");
     decision["inputs"]["promote_count"] = Value::Null;
     decision["inputs"]["demote_count"] = json!(0);
     decision["costs"] = costs();
@@ -245,6 +336,7 @@ async fn a_budget_says_what_is_spent_and_what_it_forbids() {
 /// What mode `regret` says while it stays: no rate moves it.
 fn by_regret(tier: &str, reason: &str) -> Value {
     let mut decision = decision(tier, reason, 7);
+    decision["inputs"]["basis"] = json!("regret");
     decision["inputs"]["promote_count"] = Value::Null;
     decision["inputs"]["demote_count"] = json!(0);
     decision["costs"] = costs();
@@ -265,26 +357,18 @@ async fn regret_is_told_in_dollars_and_in_both_directions() {
         assert!(text.contains(part), "{part}: {text}");
     }
     // Enough has gathered, and something holds it.
+    on_pod["reason"] = json!("busy");
     on_pod["costs"]["regret"]["saved_usd"] = json!(0.14);
     on_pod["inputs"]["demote_count"] = Value::Null;
     on_pod["inputs"]["in_flight"] = json!(1);
     let text = explained(&on_pod).await;
     for part in [
-        "would have saved the $0.14 that a switch there and back costs, so it switches to serverless.",
+        "would have saved the $0.14 that a switch there and back costs, which is enough for one.",
         "Its cost asks for a demotion; it waits: 1 request in flight.",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // The slot in which it moved is not over yet.
     let mut promoted = by_regret("pod", "promote");
-    promoted["costs"]["regret"] = json!({ "saved_usd": 0.14, "switch_usd": 0.14, "to": "pod" });
-    let text = explained(&promoted).await;
-    for part in [
-        "It switched to pod, which",
-        "Next switch: back to serverless, once",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
     promoted["inputs"]["promote_count"] = json!(0);
     promoted["costs"] = Value::Null;
     let text = explained(&promoted).await;
@@ -300,8 +384,28 @@ async fn regret_is_told_in_dollars_and_in_both_directions() {
 }
 
 #[tokio::test]
+async fn a_pod_that_never_pays_is_not_told_in_regrets_words() {
+    let mut decision = decision("serverless", "below_promote", 7);
+    decision["inputs"]["basis"] = json!("never_pays");
+    decision["inputs"]["promote_count"] = Value::Null;
+    decision["inputs"]["demote_count"] = Value::Null;
+    decision["costs"] = costs();
+    decision["costs"]["break_even"] = json!({ "rps": null, "answer": "never" });
+    decision["costs"]["regret"] = Value::Null;
+    let text = explained(&decision).await;
+    for part in [
+        "by serverless: at these prices a pod never pays (rule `below_promote`).",
+        "Next switch: none at these prices.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("would have saved"), "{text}");
+}
+
+#[tokio::test]
 async fn an_objective_is_told_as_it_is() {
-    let mut decision = by_regret("pod", "pod_warm");
+    let mut decision = by_regret("pod", "objective");
+    decision["inputs"]["basis"] = json!("objective");
     decision["inputs"]["promote_count"] = json!(1);
     decision["costs"]["objective"] = json!({ "p95_s": 8.0, "steers": true });
     for (serverless, pod, says) in [
@@ -331,7 +435,28 @@ async fn an_objective_is_told_as_it_is() {
     decision["costs"]["objective"]["steers"] = json!(false);
     decision["costs"]["tiers"][0]["p95_s"] = json!(4.0);
     let text = explained(&decision).await;
-    assert!(text.contains("is met by serverless too."), "{text}");
+    assert!(
+        text.contains("is met by serverless at this rate."),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn an_objective_that_waits_for_a_hold_says_so_and_no_pod_serves() {
+    let mut decision = by_regret("serverless", "hold");
+    decision["inputs"]["basis"] = json!("objective");
+    decision["inputs"]["promote_count"] = json!(1);
+    decision["inputs"]["hold_left_s"] = json!(25.0);
+    decision["costs"]["objective"] = json!({ "p95_s": 2.0, "steers": true });
+    let text = explained(&decision).await;
+    for part in [
+        "by serverless: the last transition is too recent, for 25s more (rule `hold`).",
+        "within 2 s, asks for a pod: serverless would miss it.",
+        "The objective asks for a pod; it waits: the last transition is too recent, for 25s more.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("a pod serves"), "{text}");
 }
 
 #[tokio::test]

@@ -189,8 +189,13 @@ impl Kept {
         }
     }
 
-    /// Whether nothing came since the last look, and no prices are waited for.
+    /// Whether nothing came since the last look, no prices are waited for, and
+    /// nothing is remembered of another tier than the one in force.
     fn is_quiet(&self, live: &Deployment) -> bool {
+        let on_pod = live.current() == Some(Tier::Pod);
+        if self.steering.regret().on_pod() != on_pod {
+            return false;
+        }
         let nothing_came = live.arrivals() == self.arrivals && taken(live) == self.taken;
         nothing_came && !self.steering.is_awaiting_prices()
     }

@@ -57,7 +57,11 @@ impl ControlPlane {
         deployment.bump();
         instance.nudge.notify_one();
         if moved {
-            let text = format!("{} instance is {}", instance.tier, state.as_str());
+            let why = match instance.row().detail {
+                why if why.is_empty() => why,
+                why => format!(": {why}"),
+            };
+            let text = format!("{} instance is {}{why}", instance.tier, state.as_str());
             self.tell_instance(deployment, instance, state.as_str(), &text);
         }
         true

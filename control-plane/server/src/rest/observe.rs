@@ -12,7 +12,6 @@ use thermocline_wire::rfc3339;
 use super::deployments::find;
 use super::params::{self, Asked, Named};
 use super::{Control, Problem};
-use crate::costs::costs_json;
 use crate::metrics::render;
 use crate::status::{decision_json, instance_json};
 
@@ -22,8 +21,7 @@ pub(super) async fn decision(
 ) -> Result<Json<Value>, Problem> {
     let deployment = find(&control, &name)?;
     let (now, wall) = (control.clock.now(), control.clock.wall_micros());
-    let mut decision = decision_json(&deployment.live, now, wall);
-    decision["costs"] = costs_json(&deployment, now);
+    let mut decision = decision_json(&deployment, now, wall);
     decision["budget"] = control.budget_json(&deployment);
     Ok(Json(decision))
 }
@@ -77,6 +75,10 @@ fn page_of(rows: Vec<DecisionRow>, limit: u32) -> Json<Value> {
 }
 
 fn past(row: DecisionRow) -> Value {
+    let mut inputs = serde_json::from_str::<Value>(&row.inputs).unwrap_or_default();
+    // Written down together; older rows have none.
+    let fields = inputs.as_object_mut();
+    let costs = fields.and_then(|fields| fields.remove("costs"));
     json!({
         "id": row.id,
         "at": rfc3339(row.at),
@@ -85,7 +87,8 @@ fn past(row: DecisionRow) -> Value {
         "to": row.to,
         "reason": row.reason,
         "refused": row.refused,
-        "inputs": serde_json::from_str::<Value>(&row.inputs).unwrap_or_default(),
+        "inputs": inputs,
+        "costs": costs,
     })
 }
 

@@ -183,6 +183,64 @@ fn a_failed_promotion_leaves_serverless_serving() {
     assert_eq!(answer(v), (Tier::Serverless, Reason::NoCapacity));
 }
 
+#[test]
+fn after_an_idle_stop_the_next_request_decides_and_not_the_window() {
+    let stopped = View {
+        current: Some(Tier::Pod),
+        pod: PodState::Idled,
+        count: 900,
+        ..view()
+    };
+    let decision = decide(&stopped);
+    assert_eq!(
+        (decision.tier, decision.reason),
+        (Tier::Serverless, Reason::Idle)
+    );
+    assert_eq!(decision.meanwhile, None, "nothing boots");
+    let told = transition(&stopped, &decision).unwrap();
+    assert!(told.is_idle_stop());
+    let asked = View {
+        pod: PodState::Absent,
+        ..stopped
+    };
+    assert_eq!(answer(asked), (Tier::Pod, Reason::Promote));
+}
+
+#[test]
+fn an_objective_is_named_where_it_decides() {
+    let mut v = view();
+    v.thresholds = Thresholds {
+        basis: Basis::Objective,
+        promote_rps: 0.0,
+        demote_rps: 0.0,
+        least_arrivals: 1,
+        ..v.thresholds
+    };
+    v.count = 1;
+    assert_eq!(answer(v), (Tier::Pod, Reason::Objective));
+    v.current = Some(Tier::Pod);
+    for pod in [PodState::Booting, PodState::Warm] {
+        assert_eq!(answer(View { pod, ..v }), (Tier::Pod, Reason::Objective));
+    }
+}
+
+#[test]
+fn what_is_left_of_a_hold_runs_towards_the_other_tier_alone() {
+    let mut v = view();
+    v.thresholds.hold = Duration::from_secs(60);
+    v.thresholds.hold_down = Duration::from_secs(600);
+    v.since_transition = Some(Duration::from_secs(50));
+    assert_eq!(v.hold_left(Tier::Pod), Some(Duration::from_secs(10)));
+    assert_eq!(v.hold_left(Tier::Serverless), None, "it is there");
+    v.current = Some(Tier::Pod);
+    assert_eq!(
+        v.hold_left(Tier::Serverless),
+        Some(Duration::from_secs(550))
+    );
+    v.since_transition = Some(Duration::from_secs(600));
+    assert_eq!(v.hold_left(Tier::Serverless), None);
+}
+
 /// A deployment whose pod boots in `boot`, replayed through window and rules.
 struct Replay {
     window: Window,
@@ -312,7 +370,7 @@ fn braked(serverless: Brake, pod: Brake) -> TierMap<Brake> {
 prop_compose! {
     fn any_view()(
         tiers in 1u8..16, forced in prop::option::of(0u8..4), current in prop::option::of(0u8..4),
-        local in 0usize..4, pod in 0usize..4, pinned: bool, in_flight in 0u32..3,
+        local in 0usize..4, pod in 0usize..5, pinned: bool, in_flight in 0u32..3,
         count in 0u64..2000, observed: bool, since in prop::option::of(0u64..100), hold in 0u64..100,
         brakes in prop::array::uniform2(0usize..3),
     ) -> View {
@@ -323,7 +381,7 @@ prop_compose! {
             forced: forced.map(tier),
             current: current.map(tier),
             local: [LocalFit::Fits, LocalFit::NoMemory, LocalFit::NoDaemon, LocalFit::BackingOff][local],
-            pod: [PodState::Absent, PodState::Booting, PodState::Warm, PodState::BackingOff][pod],
+            pod: [PodState::Absent, PodState::Booting, PodState::Warm, PodState::BackingOff, PodState::Idled][pod],
             pod_pinned: pinned,
             pod_in_flight: in_flight,
             count,

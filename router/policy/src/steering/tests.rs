@@ -178,6 +178,12 @@ fn an_objective_that_serverless_misses_takes_a_pod_until_it_would_be_met() {
         "every other request is cold"
     );
     assert_eq!(rates(&thresholds), (0.0, 0.0));
+    let in_force = thresholds.thresholds();
+    assert_eq!(
+        (in_force.basis, in_force.hold_up),
+        (Basis::Objective, Duration::ZERO),
+        "no hold but the one that was asked for"
+    );
     assert!(hold(&mut thresholds, 0.0, 8), "silence proves nothing");
     assert!(!hold(&mut thresholds, 2.0, 8));
     assert!(

@@ -23,6 +23,7 @@ mod headers;
 mod health;
 mod identify;
 mod idle;
+mod idle_stops;
 mod limits;
 mod local;
 mod metrics;

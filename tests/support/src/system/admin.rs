@@ -105,7 +105,8 @@ impl Admin {
             .await
     }
 
-    /// The transitions of a deployment, oldest first, as `from→to`.
+    /// The transitions of a deployment, oldest first, as `from→to`; an idle stop
+    /// is none.
     pub async fn transitions(&self, name: &str) -> Vec<String> {
         let (_, body) = self
             .call(Method::GET, &format!("/deployments/{name}/decisions"), None)
@@ -114,7 +115,7 @@ impl Admin {
             .as_array()
             .into_iter()
             .flatten()
-            .filter(|d| d["refused"] == false)
+            .filter(|d| d["refused"] == false && d["reason"] != "idle")
             .map(|d| {
                 format!(
                     "{}→{}",
