@@ -25,7 +25,8 @@ pub(crate) struct Cli {
 
 /// Reads the command line; ends the process where it cannot be read.
 pub(crate) fn parse() -> Cli {
-    let matches = with_any_values(Cli::command()).get_matches();
+    let command = without_empty_variables(with_any_values(Cli::command()));
+    let matches = command.get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
@@ -39,6 +40,20 @@ fn with_any_values(command: clap::Command) -> clap::Command {
             false => arg,
         })
         .mut_subcommands(with_any_values)
+}
+
+/// A variable that is empty counts as unset.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &Arg| {
+        let value = arg.get_env().and_then(std::env::var_os);
+        value.is_some_and(|value| value.is_empty())
+    };
+    command
+        .mut_args(|arg| match is_empty(&arg) {
+            true => arg.env(None),
+            false => arg,
+        })
+        .mut_subcommands(without_empty_variables)
 }
 
 /// Whom to ask and how to show the answer.

@@ -17,8 +17,8 @@ pub(crate) struct Cost {
     /// By what amounts are told apart: some of hour, deployment, tier, provider
     #[arg(long, value_name = "FIELDS", default_value = "deployment,tier")]
     by: String,
-    /// Compare with what each tier alone would have cost, and with the best possible
-    #[arg(long)]
+    /// Compare each deployment with what each tier alone would have cost, and with the best possible
+    #[arg(long, conflicts_with = "by")]
     what_if: bool,
     /// Of how long, until now; whole hours
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = crate::args::some_duration)]

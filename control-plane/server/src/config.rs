@@ -263,14 +263,14 @@ fn thresholds(policy: &Object<'_>) -> Thresholds {
     let defaults = Thresholds::default();
     let thresholds = Thresholds {
         window: window_field(policy).unwrap_or(defaults.window),
-        promote_rps: policy.number("promote_rps").unwrap_or(defaults.promote_rps),
+        promote_rps: policy
+            .number_above_zero("promote_rps")
+            .unwrap_or(defaults.promote_rps),
         demote_rps: policy.number("demote_rps").unwrap_or(defaults.demote_rps),
         hold: policy.duration("hold").unwrap_or(defaults.hold),
         ..defaults
     };
-    if thresholds.promote_rps <= 0.0 {
-        policy.wrong("promote_rps", "must be above 0");
-    } else if thresholds.demote_rps >= thresholds.promote_rps {
+    if thresholds.demote_rps >= thresholds.promote_rps {
         policy.wrong(
             "demote_rps",
             format!("must be below promote_rps ({})", thresholds.promote_rps),

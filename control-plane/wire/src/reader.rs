@@ -154,6 +154,14 @@ impl<'d> Object<'d> {
         self.read(key, number)
     }
 
+    /// The finite number at `key`, above 0.
+    pub fn number_above_zero(&self, key: &'static str) -> Option<f64> {
+        self.read(key, |value| match number(value) {
+            Ok(number) if number > 0.0 => Ok(number),
+            _ => Err("must be a finite number above 0".to_owned()),
+        })
+    }
+
     /// The yes or no at `key`.
     pub fn flag(&self, key: &'static str) -> Option<bool> {
         self.read(key, |value| {

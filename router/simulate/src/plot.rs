@@ -163,18 +163,7 @@ fn draw_axes(out: &mut String, curve: &RateCurve, most: f64) {
             ),
         );
     }
-    let hours = curve.span_s() / 3600.0;
-    for part in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let x = LEFT + WIDTH * part;
-        push(
-            out,
-            format_args!(
-                "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{:.1} h</text>\n",
-                bottom + 16.0,
-                hours * part
-            ),
-        );
-    }
+    draw_times(out, curve.span_s());
     push(
         out,
         format_args!(
@@ -195,6 +184,31 @@ fn draw_axes(out: &mut String, curve: &RateCurve, most: f64) {
             TOP + 51.0
         ),
     );
+}
+
+fn draw_times(out: &mut String, span_s: f64) {
+    let (unit, unit_s) = unit_of(span_s);
+    for part in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let (x, y) = (LEFT + WIDTH * part, TOP + CURVE + 16.0);
+        let time = span_s * part / unit_s;
+        push(
+            out,
+            format_args!(
+                "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{time:.1} {unit}</text>\n"
+            ),
+        );
+    }
+}
+
+/// The unit in which ticks of an axis over `span_s` seconds differ, and its seconds.
+fn unit_of(span_s: f64) -> (&'static str, f64) {
+    match span_s {
+        259_200.0.. => ("d", 86_400.0),
+        7_200.0.. => ("h", 3_600.0),
+        120.0.. => ("min", 60.0),
+        0.5.. => ("s", 1.0),
+        _ => ("ms", 1e-3),
+    }
 }
 
 /// A dashed line each for promote and demote, where they are on the chart.
@@ -267,4 +281,27 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ticks below the chart of a trace that is so long.
+    fn ticks(span: Duration) -> Vec<String> {
+        let mut out = String::new();
+        draw_times(&mut out, RateCurve::over(span).span_s());
+        let texts = out.lines().filter_map(|line| line.split_once('>')?.1.split_once('<'));
+        texts.map(|(text, _)| text.to_owned()).collect()
+    }
+
+    #[test]
+    fn the_unit_of_time_follows_the_span() {
+        let seconds = Duration::from_secs;
+        assert_eq!(ticks(seconds(60))[1..3], ["15.0 s", "30.0 s"]);
+        assert_eq!(ticks(seconds(3_600))[4], "60.0 min");
+        assert_eq!(ticks(seconds(86_400))[2], "12.0 h");
+        assert_eq!(ticks(seconds(7 * 86_400))[4], "7.0 d");
+        assert_eq!(ticks(Duration::ZERO)[0], "0.0 ms");
+    }
 }

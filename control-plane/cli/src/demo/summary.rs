@@ -8,7 +8,7 @@ use thermocline_policy::Tier;
 
 use super::tally::{Tallies, Tally};
 use crate::client::{CallError, Client};
-use crate::output::{dollars, or_nothing, print, table};
+use crate::output::{counted, dollars, or_nothing, print, table};
 use crate::view::{Decision, List};
 
 /// How long the end may wait for the server's part of it.
@@ -48,7 +48,8 @@ pub(crate) async fn tell(client: &Client, tallies: &Tallies) {
     let requests: u64 = all.iter().map(|(_, tally)| tally.requests()).sum();
     let table = table(&COLUMNS, rows);
     // Whoever closed our output does not want to read this either.
-    let _ = print(&format!("\nsummary: {requests} requests\n{table}\n"));
+    let requests = counted(requests, "request");
+    let _ = print(&format!("\nsummary: {requests}\n{table}\n"));
 }
 
 /// How often the deployment has changed its tier, as far back as a page goes.
@@ -56,8 +57,9 @@ async fn changes(client: &Client, name: &str) -> Result<usize, CallError> {
     let path = ["deployments", name, "decisions"];
     let document = client.get_where(&path, &[("limit", "500")]).await?;
     let list: List<Decision> = client.view(&document)?;
-    let made = list.items.iter().filter(|decision| !decision.refused);
-    Ok(made.count())
+    // An idle stop is no change that anybody decided on.
+    let made = |decision: &&Decision| !decision.refused && decision.reason != "idle";
+    Ok(list.items.iter().filter(made).count())
 }
 
 /// The ledger.

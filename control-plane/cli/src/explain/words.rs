@@ -48,6 +48,7 @@ fn stays(inputs: &Inputs) -> String {
         "regret" => "going back to serverless would not pay now",
         "free" => "a pod costs nothing",
         "awaited_prices" => AWAITED,
+        _ if inputs.demotes_below() == 0 => "a warm pod stays: no rate is too low for it",
         _ => {
             let least = counted(inputs.demotes_below(), "request");
             return format!("a warm pod stays while the window holds {least} or more");

@@ -44,7 +44,7 @@ impl Document {
 }
 
 /// Reads `path`, which must be there when it was `named`, and lays the
-/// variables `THERMOCLINE_<SECTION>__<KEY>` over it.
+/// variables `THERMOCLINE_<SECTION>__<KEY>` over it; one that is empty is unset.
 pub(super) fn read(
     path: &Path,
     named: bool,
@@ -64,7 +64,7 @@ pub(super) fn read(
         file,
         from_environment: HashMap::new(),
     };
-    for (name, raw) in environment {
+    for (name, raw) in environment.filter(|(_, raw)| !raw.is_empty()) {
         lay_over(&mut document, &name, &raw);
     }
     Ok(document)
@@ -146,6 +146,7 @@ mod tests {
             ("THERMOCLINE_POLICY__WINDOW", "5m"),
             ("THERMOCLINE_REQUEST__LISTEN", "127.0.0.1:0"),
             ("THERMOCLINE_PROVIDERS__TOY__KIND", "sim"),
+            ("THERMOCLINE_POLICY__HOLD", ""),
             ("THERMOCLINE_ADMIN_TOKEN", "secret"),
             ("PATH", "/bin"),
         ]);

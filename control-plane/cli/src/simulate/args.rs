@@ -64,7 +64,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = slot)]
     slot: Duration,
     /// Chooses made-up arrivals and failing starts; the same seed, the same result
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub(crate) seed: u64,
     /// The share of pod starts that find no capacity, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
@@ -174,7 +174,15 @@ fn slot(text: &str) -> Result<Duration, String> {
 
 fn objective(text: &str) -> Result<Duration, String> {
     let p95 = text.strip_prefix("p95=").ok_or("must be as p95=8s")?;
-    duration(p95)
+    match duration(p95)? {
+        Duration::ZERO => Err("must be above 0s, as p95=8s".to_owned()),
+        p95 => Ok(p95),
+    }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 
 fn number(text: &str) -> Option<f64> {

@@ -4,7 +4,7 @@ use thermocline_simulate::{
     AssumptionsReport, DeploymentReport, PolicyReport, Report, TraceReport,
 };
 
-use crate::output::{about, dollars, or_nothing, table};
+use crate::output::{about, counted, dollars, or_nothing, table};
 
 const HEADER: [&str; 10] = [
     "POLICY",
@@ -47,12 +47,11 @@ pub(super) fn tell(report: &Report) -> String {
 }
 
 fn arrivals(trace: &TraceReport) -> String {
-    let many = if trace.arrivals == 1 { "" } else { "s" };
     let span = match trace.span_s {
         3600.0.. => format!("{:.1} h", trace.span_s / 3600.0),
         seconds => about(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
     };
-    format!("{} arrival{many} in {span}", trace.arrivals)
+    format!("{} in {span}", counted(trace.arrivals, "arrival"))
 }
 
 /// What is assumed of all; nothing where each deployment has its own.
@@ -67,7 +66,7 @@ fn general(report: &Report) -> String {
 fn assumptions(a: &AssumptionsReport) -> String {
     format!(
         "Assumed: pod ${}/h, serverless ${}/s, waiting ${}/s; service {} s, or {} input tokens/s and {} s an output token; \
-cold start {} s ({} of it billed), boot {} s; idle {} s serverless, {} s pod; {} at a time; \
+cold start {} s ({}), boot {} s; idle {} s serverless, {} s pod; {} at a time; \
 window {} s, slot {} s; {} of pod starts fail, seed {}.",
         a.usd_per_hour,
         a.usd_per_second,
@@ -76,7 +75,7 @@ window {} s, slot {} s; {} of pod starts fail, seed {}.",
         a.in_tokens_per_s,
         a.s_per_out_token,
         a.cold_start_s,
-        a.billed_cold_share,
+        billed(a.billed_cold_share),
         a.boot_s,
         a.serverless_idle_s,
         a.pod_idle_s,
@@ -86,6 +85,15 @@ window {} s, slot {} s; {} of pod starts fail, seed {}.",
         a.pod_failure_share,
         a.seed,
     )
+}
+
+/// The share of a cold start that is billed.
+fn billed(share: f64) -> String {
+    match share {
+        1.0 => "billed whole".to_owned(),
+        0.0 => "not billed".to_owned(),
+        share => format!("{share} of it billed"),
+    }
 }
 
 fn row(policy: &PolicyReport) -> Vec<String> {

@@ -32,6 +32,18 @@ async fn the_token_is_sent_from_the_flag_or_the_environment() {
     );
 }
 
+/// A shell script that exports what it has nothing for ends no verb.
+#[tokio::test]
+async fn an_empty_variable_counts_as_unset() {
+    let ran = run("", &["completions", "bash"], &[]).await;
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let ran = run("", &["worker"], &[("THERMOCLINE_WORKER_NAME", "")]).await;
+    assert!(!ran.err.contains("a value is required"), "{}", ran.err);
+    assert!(!ran.err.contains("invalid value"), "{}", ran.err);
+    let ran = run("nonsense", &["ps"], &[]).await;
+    assert_eq!(ran.code, 2, "what is set must be an address: {ran:?}");
+}
+
 #[tokio::test]
 async fn a_token_is_never_printed() {
     let secret = [("THERMOCLINE_TOKEN", "s3cret\u{1}")];

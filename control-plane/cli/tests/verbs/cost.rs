@@ -49,3 +49,11 @@ async fn what_would_have_been_stands_beside_what_was_paid() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["what_if"][0]["optimum_usd"], 3.2);
 }
+
+#[tokio::test]
+async fn what_would_have_been_is_by_deployment_and_by_nothing_else() {
+    let stub = Stub::start([]).await;
+    let ran = stub.run(&["cost", "--what-if", "--by", "tier"]).await;
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("cannot be used with"), "{}", ran.err);
+}

@@ -71,6 +71,19 @@ async fn the_table_tells_what_was_assumed() {
 }
 
 #[tokio::test]
+async fn the_share_of_a_cold_start_that_is_billed_is_a_sentence() {
+    for (share, words) in [
+        ("1", "(billed whole)"),
+        ("0", "(not billed)"),
+        ("0.5", "(0.5 of it billed)"),
+    ] {
+        let traffic = ["--generate", "poisson:hours=1", "--policy", "regret"];
+        let ran = simulated(&[&traffic[..], &["--billed-cold-share", share]].concat()).await;
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
+}
+
+#[tokio::test]
 async fn a_missed_objective_is_exit_3() {
     let objective = |p95: &'static str| async move {
         let traffic = "poisson:rps=0.5,hours=3";
@@ -136,6 +149,9 @@ async fn flags_that_make_no_sense_are_exit_2() {
         ("--boot", "-5s", "must not be negative"),
         ("--concurrency", "0", "1..=65536"),
         ("--objective", "8s", "p95=8s"),
+        ("--objective", "p95=0s", "above 0s"),
+        ("--seed", "-1", "from 0 to 18446744073709551615"),
+        ("--seed", "1.5", "from 0 to 18446744073709551615"),
         (
             "--generate",
             "poisson:rps=-1",

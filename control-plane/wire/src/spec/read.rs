@@ -147,7 +147,7 @@ fn policy(object: Object<'_>) -> PolicySpec {
     let policy = PolicySpec {
         mode: object.choice("mode", &PolicyMode::ALL.map(|mode| (mode.as_str(), mode))),
         window: window(&object),
-        promote_rps: object.number("promote_rps"),
+        promote_rps: object.number_above_zero("promote_rps"),
         demote_rps: object.number("demote_rps"),
         hold: object.duration("hold"),
     };

@@ -188,6 +188,13 @@ fn b36_thresholds_that_make_no_sense_are_refused() {
     ] {
         assert_eq!(fields(&with(path, value.clone())), [path], "{path} {value}");
     }
+    for value in [json!(-2.5), json!(0)] {
+        let wrong = errors(&with("policy.promote_rps", value));
+        assert_eq!(
+            wrong,
+            ["policy.promote_rps: must be a finite number above 0"]
+        );
+    }
     // One mistake among others, with its field.
     assert_eq!(documents("a: .inf").unwrap(), [json!({ "a": ".inf" })]);
     assert_eq!(documents("a: .nan").unwrap(), [json!({ "a": ".nan" })]);

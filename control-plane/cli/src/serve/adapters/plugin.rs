@@ -80,8 +80,10 @@ pub(super) fn adapter(
 }
 
 fn token(name: &str, variable: &str) -> Result<String, Failure> {
-    std::env::var(variable)
-        .map_err(|_| Failure::mistake(format!("providers.{name}.token_env: {variable} is not set")))
+    let token = std::env::var(variable).ok().filter(|it| !it.is_empty());
+    token.ok_or_else(|| {
+        Failure::mistake(format!("providers.{name}.token_env: {variable} is not set"))
+    })
 }
 
 /// Whether `program` is a file, or stands in a folder of `PATH`.

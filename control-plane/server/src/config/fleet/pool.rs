@@ -23,8 +23,8 @@ pub(super) fn pool(fleet: &Object<'_>) -> Option<PoolSettings> {
 }
 
 fn autoscale(section: &Object<'_>, settings: &mut PoolSettings) {
-    if let Some(target) = section.number("target") {
-        match target > 0.0 && target <= 1.0 {
+    if let Some(target) = section.number_above_zero("target") {
+        match target <= 1.0 {
             true => settings.target = target,
             false => section.wrong("target", "must be above 0 and at most 1"),
         }
