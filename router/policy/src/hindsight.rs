@@ -10,11 +10,12 @@ use crate::{CostModel, Moment, SlotCost};
 ///
 /// All three pay by the same rules: a pod from the wish for it on, its boot
 /// included, while serverless serves; what the pod has no place for, on
-/// serverless; worker time as metered. The optimum stops a pod for nothing, right
-/// after the last request that it is good for.
+/// serverless; worker time as metered. The optimum stops a pod as soon as the last
+/// request that it is good for has ended.
 ///
 /// With V the least cost so far, by the state after the arrivals of a moment:
-/// V_P = min(V_P + machine, V_S(t − B) + boot) + spill and V_S = min(V_S + a, V_P).
+/// V_P = min(V_P + machine, V_S(t − B) + boot) + spill and
+/// V_S = min(V_S + a, V_P + last work).
 /// The boot is a delay line of what changed within one boot, so memory does not
 /// grow with the arrivals.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct Hindsight {
     serverless: f64,
     /// One pod, kept from the beginning, dollars.
     pod: f64,
+    /// What it will cost until the work in its hand has ended, dollars.
+    pod_last_work: f64,
     /// The optimum that ends without a pod, less `serverless`; never above 0.
     without: f64,
     /// The optimum that ends with a pod, less `serverless`.
@@ -51,6 +54,7 @@ impl Hindsight {
             now,
             serverless: 0.0,
             pod: 0.0,
+            pod_last_work: 0.0,
             without: 0.0,
             with: f64::INFINITY,
             begins: VecDeque::from([(now, 0.0)]),
@@ -76,9 +80,11 @@ impl Hindsight {
     /// for which the machine of `cost` is paid.
     pub fn advance(&mut self, cost: SlotCost, span: Duration, model: &CostModel) {
         self.pod += cost.pod();
+        let last_work = self.pod_last_work.max(cost.last_work);
+        self.pod_last_work = (last_work - cost.machine).max(0.0);
         let with = self.with.min(self.booted(model)) + cost.spill - cost.serverless;
         self.serverless += cost.serverless;
-        self.without = self.without.min(with);
+        self.without = self.without.min(with + cost.last_work);
         self.with = with + cost.machine;
         self.keep_begin();
         self.now = self.now + span;
@@ -116,13 +122,15 @@ impl Hindsight {
 
     /// What all would have cost with one pod from the beginning on, dollars.
     pub fn pod_alone(&self) -> f64 {
-        self.pod
+        self.pod + self.pod_last_work
     }
 
     /// The least that all could have cost, dollars; not above either alone, nor
     /// above what was possible.
     pub fn least(&self) -> f64 {
-        (self.serverless + self.without).min(self.pod).max(0.0)
+        (self.serverless + self.without)
+            .min(self.pod_alone())
+            .max(0.0)
     }
 }
 

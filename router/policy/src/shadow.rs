@@ -15,6 +15,8 @@ pub struct SlotCost {
     pub spill: f64,
     /// The pod itself.
     pub machine: f64,
+    /// The pod, until what it took of them has ended.
+    pub last_work: f64,
 }
 
 impl SlotCost {
@@ -37,6 +39,8 @@ pub struct Shadow {
     /// When the pod was wished for, until it is ready.
     boots_since: Option<Moment>,
     taken: Both,
+    /// The longest that the pod has any of them in hand.
+    in_hand: Duration,
 }
 
 /// What the endpoint took that serves alone, and the one beside the pod.
@@ -66,8 +70,11 @@ impl Shadow {
         let work = &model.work;
         self.taken.alone += self.serverless.take_evenly(start, span, arrivals, work);
         if is_flood(arrivals) {
-            let on_pod = u64::from(self.is_ready(start, model));
-            self.taken.spilt += flow(span, arrivals, on_pod, work);
+            let there = self.is_ready(start, model);
+            if there {
+                self.in_hand = work.service.max(self.in_hand);
+            }
+            self.taken.spilt += flow(span, arrivals, u64::from(there), work);
             return;
         }
         for at in evenly(start, span, arrivals) {
@@ -79,6 +86,7 @@ impl Shadow {
         let there = self.is_ready(now, model);
         if there && self.pod.has_room(now, model.work.concurrency) {
             self.pod.take(now + service);
+            self.in_hand = self.in_hand.max(service);
         } else {
             self.taken.spilt += self.spill.take(now, service, &model.work);
         }
@@ -94,10 +102,13 @@ impl Shadow {
     /// tier, waiting at its price.
     pub fn end_slot(&mut self, slot: Duration, model: &CostModel) -> SlotCost {
         let Both { alone, spilt } = std::mem::take(&mut self.taken);
+        let in_hand = std::mem::take(&mut self.in_hand);
+        let pod = model.prices.pod.unwrap_or_default();
         SlotCost {
             serverless: model.paid(&alone),
             spill: model.paid(&spilt),
-            machine: model.prices.pod.unwrap_or_default().over(slot),
+            machine: pod.over(slot),
+            last_work: pod.over(in_hand),
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, SLOT, Thresholds};
+use thermocline_policy::{CostModel, SLOT, Thresholds, Tier, TierSet};
 
 use crate::trace::Row;
 
@@ -8,6 +8,8 @@ use crate::trace::Row;
 /// printed with the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumptions {
+    /// The tiers that the deployment has, of serverless and pod.
+    pub tiers: TierSet,
     /// Prices and times; the service time is that of a row that says nothing else.
     pub model: CostModel,
     /// Window and rates of mode `thresholds`, and the window of the others.
@@ -30,6 +32,7 @@ impl Assumptions {
     /// Those that are made where nothing but `model` is known.
     pub fn of(model: CostModel) -> Self {
         Assumptions {
+            tiers: Assumptions::both_tiers(),
             model,
             thresholds: Thresholds::default(),
             pod_idle: Duration::from_secs(600),
@@ -39,6 +42,11 @@ impl Assumptions {
             in_tokens_per_s: 8000.0,
             s_per_out_token: 0.02,
         }
+    }
+
+    /// Serverless and a pod, which is what there is to choose between.
+    pub fn both_tiers() -> TierSet {
+        TierSet::EMPTY.with(Tier::Serverless).with(Tier::Pod)
     }
 
     /// How long a backend has the row's request in hand.

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use thermocline_policy::{Margins, PolicyMode, Thresholds, Tier};
+use thermocline_policy::{Margins, PolicyMode, Thresholds, Tier, TierSet};
 use thiserror::Error;
 
 /// A policy that is tried out.
@@ -65,6 +65,16 @@ impl Candidate {
         Candidate::BreakEven(Margins { up: 2.0, down: 0.5 }),
         Candidate::Regret,
     ];
+
+    /// What it needs and `tiers` lacks. All need serverless, which serves while a
+    /// pod boots and what it has no place for.
+    pub(crate) fn lacks(&self, tiers: TierSet) -> Option<Tier> {
+        let needs: &[Tier] = match self {
+            Candidate::Always(Tier::Pod) => &[Tier::Serverless, Tier::Pod],
+            _ => &[Tier::Serverless],
+        };
+        needs.iter().copied().find(|tier| !tiers.has(*tier))
+    }
 
     /// The mode that it runs under.
     pub(crate) fn mode(&self) -> PolicyMode {

@@ -8,6 +8,7 @@ use crate::optimum::Optimum;
 use crate::plot::Course;
 use crate::report::{Counted, Report};
 use crate::run::Run;
+use crate::tally::Tally;
 use crate::trace::Arrival;
 
 /// All deployments of a trace, each under every policy, beside its optimum.
@@ -111,19 +112,26 @@ impl Deployment {
     }
 
     fn counted(&self) -> Counted<'_> {
-        let tallies: Vec<_> = self.runs.iter().map(Run::tally).collect();
+        let tallies: Vec<&Tally> = self.runs.iter().map(Run::tally).collect();
         Counted {
             assumptions: &self.assumptions,
             arrivals: self.arrivals,
             span: self.lasted(),
-            optimum: self.optimum.least(tallies.iter().map(|tally| tally.usd)),
+            optimum: self.least(&tallies),
             tallies,
         }
     }
 
+    fn least(&self, tallies: &[&Tally]) -> f64 {
+        let done = tallies.iter().map(|tally| tally.usd);
+        self.optimum.least(self.assumptions.tiers, done)
+    }
+
     fn courses(&self, candidates: &[Candidate]) -> Vec<Course> {
         let (first, _) = self.span.unwrap_or_default();
+        let tiers = self.assumptions.tiers;
         std::iter::zip(candidates, &self.runs)
+            .filter(|(candidate, _)| candidate.lacks(tiers).is_none())
             .map(|(candidate, run)| Course {
                 policy: candidate.to_string(),
                 begin: first,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, Hindsight, Moment, Shadow};
+use thermocline_policy::{CostModel, Hindsight, Moment, Shadow, Tier, TierSet};
 
 /// The offline optimum of one deployment, arrival by arrival as they come.
 #[derive(Debug, Clone)]
@@ -36,8 +36,11 @@ impl Optimum {
         self.last = now;
     }
 
-    /// The least possible, given that each of `done` was: dollars.
-    pub(crate) fn least(&self, done: impl IntoIterator<Item = f64>) -> f64 {
+    /// The least possible with `tiers`, given that each of `done` was: dollars.
+    pub(crate) fn least(&self, tiers: TierSet, done: impl IntoIterator<Item = f64>) -> f64 {
+        if !tiers.has(Tier::Pod) {
+            return self.hindsight.serverless_alone();
+        }
         let mut hindsight = self.hindsight.clone();
         done.into_iter().for_each(|usd| hindsight.was_possible(usd));
         hindsight.least()

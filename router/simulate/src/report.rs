@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use thermocline_policy::{Tier, TierSet};
 
 use crate::assumptions::Assumptions;
 use crate::candidate::Candidate;
@@ -72,7 +73,8 @@ pub struct AssumptionsReport {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OptimumReport {
     /// Dollars; with one pod per deployment, and not above any policy tried.
-    pub cost_usd: f64,
+    /// `null` where there is nothing to compare, for want of serverless.
+    pub cost_usd: Option<f64>,
 }
 
 /// What one policy would have cost and caused.
@@ -80,8 +82,11 @@ pub struct OptimumReport {
 pub struct PolicyReport {
     /// Its name and numbers.
     pub policy: String,
-    /// Dollars, with priced waiting in them.
-    pub cost_usd: f64,
+    /// The tier that it needs and that there is not; nothing of it is counted then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<Tier>,
+    /// Dollars, with priced waiting in them; `null` where a tier is lacking.
+    pub cost_usd: Option<f64>,
     /// Over the optimum's; `null` when that is 0.
     pub cost_over_optimum: Option<f64>,
     /// Serverless workers that were started.
@@ -136,6 +141,16 @@ pub(crate) struct Counted<'r> {
     pub(crate) tallies: Vec<&'r Tally>,
 }
 
+impl Counted<'_> {
+    fn has(&self, tier: Tier) -> bool {
+        self.assumptions.tiers.has(tier)
+    }
+
+    fn optimum(&self) -> Option<f64> {
+        self.has(Tier::Serverless).then_some(self.optimum)
+    }
+}
+
 impl Report {
     pub(crate) fn of(
         candidates: &[Candidate],
@@ -144,11 +159,19 @@ impl Report {
         names: &[String],
         span: Duration,
     ) -> Self {
-        let optimum: f64 = counted.iter().map(|c| c.optimum).sum();
+        // What has no serverless tier has nothing to choose between.
+        let compared = || counted.iter().filter(|c| c.has(Tier::Serverless));
+        let optimum = compared().map(Counted::optimum).sum::<Option<f64>>();
+        let optimum = optimum.filter(|_| compared().next().is_some());
+        let tiers = match compared().all(|c| c.has(Tier::Pod)) {
+            true => Assumptions::both_tiers(),
+            false => TierSet::EMPTY.with(Tier::Serverless),
+        };
+        let tiers = optimum.map_or(TierSet::EMPTY, |_| tiers);
         let sums: Vec<Tally> = (0..candidates.len())
             .map(|i| {
                 let mut sum = Tally::default();
-                counted.iter().for_each(|c| sum.merge(c.tallies[i]));
+                compared().for_each(|c| sum.merge(c.tallies[i]));
                 sum
             })
             .collect();
@@ -157,15 +180,15 @@ impl Report {
             trace: TraceReport::of(counted.iter().map(|c| c.arrivals).sum(), span),
             assumptions: AssumptionsReport::of(assumptions),
             optimum: OptimumReport::of(optimum),
-            policies: policies(candidates, &all, optimum),
+            policies: policies(candidates, &all, optimum, tiers),
             deployments: std::iter::zip(names, counted)
                 .map(|(name, c)| DeploymentReport {
                     model: name.clone(),
                     trace: TraceReport::of(c.arrivals, c.span),
                     assumptions: (c.assumptions != assumptions)
                         .then(|| AssumptionsReport::of(c.assumptions)),
-                    optimum: OptimumReport::of(c.optimum),
-                    policies: policies(candidates, &c.tallies, c.optimum),
+                    optimum: OptimumReport::of(c.optimum()),
+                    policies: policies(candidates, &c.tallies, c.optimum(), c.assumptions.tiers),
                 })
                 .collect(),
         }
@@ -182,19 +205,35 @@ impl TraceReport {
 }
 
 impl OptimumReport {
-    fn of(usd: f64) -> Self {
+    fn of(usd: Option<f64>) -> Self {
         OptimumReport {
-            cost_usd: rounded(usd),
+            cost_usd: usd.map(rounded),
         }
     }
 }
 
-fn policies(candidates: &[Candidate], tallies: &[&Tally], optimum: f64) -> Vec<PolicyReport> {
+fn policies(
+    candidates: &[Candidate],
+    tallies: &[&Tally],
+    optimum: Option<f64>,
+    tiers: TierSet,
+) -> Vec<PolicyReport> {
     std::iter::zip(candidates, tallies)
-        .map(|(candidate, tally)| PolicyReport {
+        .map(|(candidate, tally)| match candidate.lacks(tiers) {
+            Some(tier) => PolicyReport::impossible(candidate, tier),
+            None => PolicyReport::of(candidate, tally, optimum),
+        })
+        .collect()
+}
+
+impl PolicyReport {
+    fn of(candidate: &Candidate, tally: &Tally, optimum: Option<f64>) -> Self {
+        let optimum = optimum.filter(|usd| *usd > 0.0);
+        PolicyReport {
             policy: candidate.to_string(),
-            cost_usd: rounded(tally.usd),
-            cost_over_optimum: (optimum > 0.0).then(|| rounded(tally.usd / optimum)),
+            lacks: None,
+            cost_usd: Some(rounded(tally.usd)),
+            cost_over_optimum: optimum.map(|usd| rounded(tally.usd / usd)),
             cold_starts: tally.cold_starts,
             wait_s: Waits {
                 p50: tally.waits.at(0.5),
@@ -205,8 +244,16 @@ fn policies(candidates: &[Candidate], tallies: &[&Tally], optimum: f64) -> Vec<P
             pod_hours: rounded(tally.pod_s / 3600.0),
             pod_utility: (tally.boot_s > 0.0).then(|| rounded(tally.useful_s / tally.boot_s)),
             response_p95_s: tally.responses.at(0.95),
-        })
-        .collect()
+        }
+    }
+
+    fn impossible(candidate: &Candidate, lacks: Tier) -> Self {
+        PolicyReport {
+            lacks: Some(lacks),
+            cost_usd: None,
+            ..PolicyReport::of(candidate, &Tally::default(), None)
+        }
+    }
 }
 
 impl AssumptionsReport {

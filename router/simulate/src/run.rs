@@ -64,17 +64,15 @@ impl Run {
         if let Candidate::Thresholds { promote, demote } = candidate {
             (thresholds.promote_rps, thresholds.demote_rps) = (promote, demote);
         }
-        let serverless = TierSet::EMPTY.with(Tier::Serverless);
-        let always = matches!(candidate, Candidate::Always(Tier::Serverless));
+        let tiers = match candidate {
+            Candidate::Always(Tier::Serverless) => TierSet::EMPTY.with(Tier::Serverless),
+            _ => assumptions.tiers,
+        };
         let mut steering = Steering::new(candidate.mode(), margins, thresholds);
         steering.learn(&assumptions.model);
         let work = &assumptions.model.work;
         let mut run = Run {
-            tiers: if always {
-                serverless
-            } else {
-                serverless.with(Tier::Pod)
-            },
+            tiers,
             pinned: candidate == Candidate::Always(Tier::Pod),
             window: Window::new(steering.thresholds().window, now),
             steering,

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use thermocline_policy::{Prices, UsdPerSecond, Work};
+use thermocline_policy::{Prices, Tier, TierSet, UsdPerSecond, Work};
 use thermocline_simulate::Assumptions;
 
 use crate::failure::Failure;
@@ -12,6 +12,15 @@ use crate::session::Session;
 #[derive(Debug, Deserialize)]
 struct Decision {
     costs: Option<Costs>,
+    #[serde(default)]
+    inputs: Inputs,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Inputs {
+    /// The tiers that the deployment has; none when the server does not say.
+    #[serde(default)]
+    tiers: Vec<Tier>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,8 +69,14 @@ pub(super) async fn of(
         Err(error) => return Err(error.into()),
     };
     let decision: Decision = client.view(&document)?;
+    let mut assumed = assumed.clone();
+    let has = |tier: &Tier| assumed.tiers.has(*tier);
+    let tiers: TierSet = decision.inputs.tiers.iter().copied().filter(has).collect();
+    if !decision.inputs.tiers.is_empty() {
+        assumed.tiers = tiers;
+    }
     let costs = decision.costs.as_ref();
-    Ok(costs.map_or_else(|| assumed.clone(), |costs| costs.over(name, assumed)))
+    Ok(costs.map_or_else(|| assumed.clone(), |costs| costs.over(name, &assumed)))
 }
 
 impl Costs {
@@ -70,8 +85,8 @@ impl Costs {
         let (prices, times) = (&self.prices, &self.times);
         let serverless = prices.serverless_usd_per_s.and_then(UsdPerSecond::of);
         let pod = prices.pod_usd_per_hour.and_then(UsdPerSecond::hourly);
-        for (tier, price) in [("serverless", serverless), ("pod", pod)] {
-            if price.is_none() {
+        for (tier, price) in [(Tier::Serverless, serverless), (Tier::Pod, pod)] {
+            if price.is_none() && assumed.tiers.has(tier) {
                 output::note(&format!(
                     "{name}: the price of {tier} is not known; the assumed one is taken"
                 ));

@@ -4,7 +4,7 @@ use thermocline_simulate::{
     AssumptionsReport, DeploymentReport, PolicyReport, Report, TraceReport,
 };
 
-use crate::output::{about, counted, dollars, or_nothing, table};
+use crate::output::{NOTHING, about, counted, dollars, or_nothing, table};
 
 const HEADER: [&str; 10] = [
     "POLICY",
@@ -27,16 +27,19 @@ pub(super) fn tell(report: &Report) -> String {
         general(report),
         table(&HEADER, report.policies.iter().map(row)),
     );
-    out.push_str(&format!(
-        "\nThe optimum costs ${}: the cheapest course with hindsight, with one pod per deployment; no policy above is cheaper.\n",
-        dollars(report.optimum.cost_usd)
-    ));
+    out.push_str(&match report.optimum.cost_usd {
+        Some(usd) => format!(
+            "\nThe optimum costs ${}: the cheapest course with hindsight, with one pod per deployment; no policy above is cheaper.\n",
+            dollars(usd)
+        ),
+        None => "\nWithout a serverless tier there is nothing to compare.\n".to_owned(),
+    });
     for one in &report.deployments {
         out.push_str(&format!(
-            "\n{} ({}, optimum ${})\n",
+            "\n{} ({}, optimum {})\n",
             one.model,
             arrivals(&one.trace),
-            dollars(one.optimum.cost_usd),
+            or_nothing(one.optimum.cost_usd.map(|usd| format!("${}", dollars(usd)))),
         ));
         let own = one.assumptions.as_ref();
         out.extend(own.map(|own| format!("{}\n", assumptions(own))));
@@ -97,10 +100,15 @@ fn billed(share: f64) -> String {
 }
 
 fn row(policy: &PolicyReport) -> Vec<String> {
+    if let Some(tier) = policy.lacks {
+        let mut row = vec![policy.policy.clone(), format!("no {tier} tier")];
+        row.resize(HEADER.len(), NOTHING.to_owned());
+        return row;
+    }
     let seconds = |s: f64| format!("{s:.1} s");
     vec![
         policy.policy.clone(),
-        dollars(policy.cost_usd),
+        or_nothing(policy.cost_usd.map(dollars)),
         or_nothing(policy.cost_over_optimum.map(|ratio| format!("{ratio:.3}"))),
         policy.cold_starts.to_string(),
         seconds(policy.wait_s.p50),

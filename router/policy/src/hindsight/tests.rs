@@ -45,7 +45,7 @@ impl Ways<'_> {
             return 0.0;
         };
         let stays = cost.machine + self.with(i + 1);
-        cost.spill + stays.min(self.after(i))
+        cost.spill + stays.min(cost.last_work + self.after(i))
     }
 
     /// What comes after the arrivals of moment `i`, without a pod then.
@@ -65,7 +65,25 @@ fn slot(serverless: f64, spill: f64) -> SlotCost {
         serverless,
         spill,
         machine: 0.01,
+        last_work: 0.003,
     }
+}
+
+/// Without a boot, what a pod costs is the time that it works.
+#[test]
+fn a_pod_that_boots_at_once_is_paid_for_its_work() {
+    let model = model(0);
+    let mut shadow = Shadow::booting_from(Moment::ORIGIN);
+    let mut hindsight = Hindsight::new(Moment::ORIGIN);
+    let gap = Duration::from_secs(100);
+    let mut now = Moment::ORIGIN;
+    for _ in 0..3 {
+        shadow.take(now, model.work.service, &model);
+        hindsight.advance(shadow.end_slot(gap, &model), gap, &model);
+        now = now + gap;
+    }
+    // Three requests of 3 s, a hundred seconds apart, at $0.001 a second.
+    assert!((hindsight.least() - 0.009).abs() < 1e-12, "{}", hindsight.least());
 }
 
 proptest! {
@@ -237,15 +255,15 @@ fn course(arrivals: &[Moment], on_pod: u32, model: &CostModel) -> Option<f64> {
             usd += model.paid(&meter.take(*at, work.service, work));
             continue;
         }
-        // Kept since the last that it served, or booted in time.
         let since = at.since(last.unwrap_or(Moment::ORIGIN));
-        if last.is_none() && since < work.boot {
-            return None;
-        }
-        let kept = if last.is_some() { since } else { work.boot };
-        usd += price.over(kept.min(if since < work.boot { since } else { work.boot }));
+        let in_time = since >= work.boot;
+        // Kept since the last that it served, or stopped after that and booted in time.
+        let kept = last.map(|_| since);
+        let booted = in_time.then(|| work.boot + last.map_or(Duration::ZERO, |_| work.service));
+        usd += price.over(kept.into_iter().chain(booted).min()?);
         last = Some(*at);
     }
+    usd += last.map_or(0.0, |_| price.over(work.service));
     Some(usd)
 }
 

@@ -109,6 +109,7 @@ fn regret_moves_once_the_other_tier_would_have_saved_a_switch() {
     let slot = SlotCost {
         serverless: 0.02,
         spill: 0.0,
+        last_work: 0.0,
         machine: 0.01,
     };
     let needed = (model.switch_usd() / 0.01).ceil() as u32;

@@ -22,10 +22,11 @@ fn story(generator: &Generator, wait: f64) -> String {
     let (report, courses) = fleet.finish(&[]);
     let mut out = format!(
         "{generator}, waiting ${wait}/s: {} arrivals, optimum ${:.4}\n",
-        report.trace.arrivals, report.optimum.cost_usd
+        report.trace.arrivals,
+        report.optimum.cost_usd.unwrap()
     );
     for (policy, course) in report.policies.iter().zip(&courses[0]) {
-        let (name, cost) = (&policy.policy, policy.cost_usd);
+        let (name, cost) = (&policy.policy, policy.cost_usd.unwrap());
         let (cold, hours) = (policy.cold_starts, policy.pod_hours);
         writeln!(
             out,

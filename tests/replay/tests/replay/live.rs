@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_clock::ManualClock;
-use thermocline_policy::{Moment, Tier, UsdPerSecond};
-use thermocline_simulate::{Assumptions, Candidate, Generator, Run};
+use thermocline_policy::{Moment, Reason, Tier, UsdPerSecond};
+use thermocline_simulate::{Assumptions, Candidate, Generator, Run, Switch};
 use thermocline_support::backend::Reply;
 use thermocline_support::client::RawClient;
 use thermocline_support::provider::{Boot, FakeProvider};
@@ -24,7 +24,7 @@ const LEAD_S: f64 = 40.0;
 /// A provider is asked once a second, so a start is noticed that much later.
 const NOTICED_S: f64 = 3.0;
 
-/// A change of tier: when (seconds), which tier, and by which rule.
+/// A change of tier, or an idle stop: when (seconds), which tier, and by which rule.
 type Move = (f64, String, String);
 
 fn replayed(policy: Candidate, assumptions: &Assumptions, arrivals: &[Moment]) -> Vec<Move> {
@@ -33,7 +33,8 @@ fn replayed(policy: Candidate, assumptions: &Assumptions, arrivals: &[Moment]) -
         // Backends of the tests answer at once.
         run.arrive(*now, Duration::ZERO);
     }
-    let switches = run.switches().iter().filter(|switch| switch.transition);
+    let told = |switch: &&Switch| switch.transition || switch.reason == Reason::Idle;
+    let switches = run.switches().iter().filter(told);
     switches
         .map(|s| (seconds(s.at), s.to.to_string(), s.reason.to_string()))
         .collect()

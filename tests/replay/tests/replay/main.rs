@@ -15,6 +15,7 @@ use thermocline_simulate::Assumptions;
 /// Prices and times of an A100: $1.39 an hour, $0.00076 a second.
 pub(crate) fn assumptions(wait: f64) -> Assumptions {
     Assumptions {
+        tiers: Assumptions::both_tiers(),
         model: CostModel {
             prices: Prices {
                 serverless: UsdPerSecond::of(0.000_76),
