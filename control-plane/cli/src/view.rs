@@ -164,6 +164,7 @@ impl Costs {
 pub(crate) struct Costs {
     pub(crate) break_even: BreakEven,
     pub(crate) tiers: Vec<TierCost>,
+    pub(crate) prices: Option<Prices>,
     #[serde(default)]
     pub(crate) times: Times,
     pub(crate) regret: Option<Regret>,
@@ -177,11 +178,35 @@ pub(crate) struct BreakEven {
     pub(crate) answer: String,
 }
 
-/// What was asked for.
+/// What is paid, as far as it is known; dollars.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Prices {
+    pub(crate) serverless_usd_per_s: Option<f64>,
+    pub(crate) pod_usd_per_hour: Option<f64>,
+    pub(crate) value_of_wait_usd_per_s: f64,
+}
+
+/// What it is reckoned with, seconds; older servers tell less.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Times {
-    /// The window, seconds.
+    /// The window, as asked for.
     pub(crate) window_s: Option<f64>,
+    pub(crate) service_s: Option<f64>,
+    pub(crate) pod_service_s: Option<f64>,
+    pub(crate) cold_start_s: Option<f64>,
+    pub(crate) boot_s: Option<f64>,
+    #[serde(default)]
+    pub(crate) measured: Counts,
+}
+
+/// How many of each were measured; 0 = it is assumed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counts {
+    pub(crate) serverless_service: u64,
+    pub(crate) pod_service: u64,
+    pub(crate) cold_start: u64,
+    pub(crate) boot: u64,
 }
 
 /// What a tier would cost at the rate of now.

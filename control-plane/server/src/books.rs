@@ -20,7 +20,7 @@ use thermocline_table::Measured;
 
 use crate::budget::Spent;
 
-pub(crate) use keep::work_of;
+pub(crate) use keep::{cold_start, work_of};
 
 /// One deployment's books.
 #[derive(Debug)]

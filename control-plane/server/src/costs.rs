@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thermocline_policy::{BreakEven, CostModel, Moment, PolicyMode, Rate, Tier, UsdPerSecond};
 use thermocline_table::{Config, Measured, Tally};
 
-use crate::books::Steer;
+use crate::books::{Steer, cold_start};
 use crate::deployment::Controlled;
 
 /// The part of the JSON of a decision for `on` that speaks of money.
@@ -92,10 +92,11 @@ fn prices_json(model: &CostModel) -> Value {
 fn times_json(model: &CostModel, tally: &Tally, config: &Config) -> Value {
     let work = &model.work;
     let measured = busiest(tally, model);
-    let started = |tier: Tier| tally.starts[tier].measured().count;
+    let served = |tier: Tier| tally.service[tier].measured().count;
     let pod_idle = config.spec.idle_timeout(Tier::Pod);
     json!({
         "service_s": work.service.as_secs_f64(),
+        "pod_service_s": work.service_on_pod.as_secs_f64(),
         "service_p50_s": measured.p50.as_secs_f64(),
         "service_p95_s": measured.p95.as_secs_f64(),
         "cold_start_s": work.cold_start.as_secs_f64(),
@@ -108,9 +109,11 @@ fn times_json(model: &CostModel, tally: &Tally, config: &Config) -> Value {
         "window_s": config.settings.thresholds.window.as_secs_f64(),
         // How many of each were measured; 0 = the documented prior.
         "measured": {
-            "service": measured.count,
-            "cold_start": started(Tier::Serverless),
-            "boot": started(Tier::Pod),
+            "service": Tier::ALL.into_iter().map(served).sum::<u64>(),
+            "serverless_service": served(Tier::Serverless),
+            "pod_service": served(Tier::Pod),
+            "cold_start": cold_start(tally).count,
+            "boot": tally.starts[Tier::Pod].measured().count,
         },
     })
 }

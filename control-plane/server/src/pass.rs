@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Action, Desired, Fewer, InstanceEvent, InstanceState, Moment, Observed, Spec, Target, Tier, TierLoad, TierMap, Wanted, plan, scale,
+    Action, Desired, Fewer, InstanceEvent, InstanceState, Moment, Observed, Spec, Target, Tier,
+    TierLoad, TierMap, Wanted, plan, scale,
 };
 use thermocline_store::{InstanceChanges, NewInstance, StoreError};
 use thermocline_table::{Config, StartFailed};

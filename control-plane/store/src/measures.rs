@@ -12,6 +12,8 @@ pub enum Measure {
     Service,
     /// How long starts took.
     Start,
+    /// How long requests waited for a worker.
+    WorkerStart,
 }
 
 impl Measure {
@@ -19,6 +21,7 @@ impl Measure {
         match self {
             Measure::Service => "service",
             Measure::Start => "start",
+            Measure::WorkerStart => "worker_start",
         }
     }
 }
@@ -83,6 +86,7 @@ impl Store {
                 tier: tier(row, "tier")?,
                 what: match what.as_str() {
                     "start" => Measure::Start,
+                    "worker_start" => Measure::WorkerStart,
                     _ => Measure::Service,
                 },
                 counts: read_back(&counts),

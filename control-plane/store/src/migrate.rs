@@ -47,6 +47,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "idle",
         sql: include_str!("../../../migrations/sqlite/0007_idle.sql"),
     },
+    Migration {
+        version: 8,
+        name: "worker_starts",
+        sql: include_str!("../../../migrations/sqlite/0008_worker_starts.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

@@ -57,6 +57,7 @@ impl Gateway {
                 return Err((late(), arrival));
             }
             stamp.sent = Some(sent);
+            permit.sent(sent);
             arrival.ongoing().reach(Stage::Sent);
             match self.attempt(call, &permit, body, fresh_only, sent).await {
                 Ok((exchange, head)) => {

@@ -182,7 +182,7 @@ impl Settlement {
             let tally = &ongoing.deployment.tally;
             tally.inference.observe(now.since(self.sent));
             if outcome == Outcome::Ok {
-                tally.service[ongoing.tier()].record(now.since(self.sent));
+                tally.served(ongoing.tier(), self.backend.found(), now.since(self.sent));
             }
             self.backend.ended_at(now);
         }

@@ -5,4 +5,4 @@ mod break_even;
 mod model;
 
 pub use break_even::BreakEven;
-pub use model::{CostModel, Prices, Work};
+pub use model::{CostModel, Mean, Prices, Work};

@@ -27,9 +27,10 @@ mod steering;
 mod tier;
 mod time;
 mod window;
+mod woken;
 
 pub use budget::{Brake, Calendar, Ceilings, Commitment, LAST_WORK, OverBudget, Spending};
-pub use cost::{BreakEven, CostModel, Prices, Work};
+pub use cost::{BreakEven, CostModel, Mean, Prices, Work};
 pub use decision::{
     Basis, Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide, transition,
 };
@@ -54,3 +55,4 @@ pub use steering::{Margins, SLOT, Steering};
 pub use tier::{Tier, TierMap, TierSet};
 pub use time::Moment;
 pub use window::{Observation, Window};
+pub use woken::{Woken, woken};

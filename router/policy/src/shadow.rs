@@ -59,7 +59,8 @@ impl Shadow {
         }
     }
 
-    /// One request that arrives at `now` (never before the last) and takes `service`.
+    /// One request that arrives at `now` (never before the last) and takes `service`
+    /// on serverless, and on a pod in proportion.
     pub fn take(&mut self, now: Moment, service: Duration, model: &CostModel) {
         self.taken.alone += self.serverless.take(now, service, &model.work);
         self.take_on_pod(now, service, model);
@@ -72,7 +73,7 @@ impl Shadow {
         if is_flood(arrivals) {
             let there = self.is_ready(start, model);
             if there {
-                self.in_hand = work.service.max(self.in_hand);
+                self.in_hand = self.in_hand.max(work.service_on_pod);
             }
             self.taken.spilt += flow(span, arrivals, u64::from(there), work);
             return;
@@ -85,8 +86,9 @@ impl Shadow {
     fn take_on_pod(&mut self, now: Moment, service: Duration, model: &CostModel) {
         let there = self.is_ready(now, model);
         if there && self.pod.has_room(now, model.work.concurrency) {
-            self.pod.take(now + service);
-            self.in_hand = self.in_hand.max(service);
+            let on_pod = model.work.on_pod(service);
+            self.pod.take(now + on_pod);
+            self.in_hand = self.in_hand.max(on_pod);
         } else {
             self.taken.spilt += self.spill.take(now, service, &model.work);
         }

@@ -113,6 +113,7 @@ fn workers_of_one_place_cost_what_a_simulation_says() {
     let mut model = model(1, 0.0);
     for (service, idle, cold) in [(3.0, 5.0, 1.0), (20.0, 5.0, 2.0), (8.0, 1.0, 0.5)] {
         model.work.service = Duration::from_secs_f64(service);
+        model.work.service_on_pod = model.work.service;
         model.work.serverless_idle = Duration::from_secs_f64(idle);
         model.work.cold_start = Duration::from_secs_f64(cold);
         for load in [0.02, 0.1, 0.3] {
@@ -183,6 +184,7 @@ proptest! {
             },
             work: Work {
                 service: Duration::from_secs(service),
+                service_on_pod: Duration::from_secs(service),
                 cold_start: Duration::from_secs(cold),
                 serverless_idle: Duration::from_secs(idle),
                 billed_cold_share: share,

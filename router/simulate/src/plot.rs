@@ -291,7 +291,9 @@ mod tests {
     fn ticks(span: Duration) -> Vec<String> {
         let mut out = String::new();
         draw_times(&mut out, RateCurve::over(span).span_s());
-        let texts = out.lines().filter_map(|line| line.split_once('>')?.1.split_once('<'));
+        let texts = out
+            .lines()
+            .filter_map(|line| line.split_once('>')?.1.split_once('<'));
         texts.map(|(text, _)| text.to_owned()).collect()
     }
 

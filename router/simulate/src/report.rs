@@ -41,6 +41,8 @@ pub struct AssumptionsReport {
     pub usd_per_second: f64,
     /// A request that says nothing else.
     pub service_time_s: f64,
+    /// The same, on a pod.
+    pub service_time_on_pod_s: f64,
     /// Input tokens read a second.
     pub in_tokens_per_s: f64,
     /// Seconds that an output token takes.
@@ -264,6 +266,7 @@ impl AssumptionsReport {
             usd_per_hour: rounded(prices.pod.unwrap_or_default().as_usd_per_hour()),
             usd_per_second: prices.serverless.unwrap_or_default().as_usd(),
             service_time_s: rounded(work.service.as_secs_f64()),
+            service_time_on_pod_s: rounded(work.service_on_pod.as_secs_f64()),
             in_tokens_per_s: a.in_tokens_per_s,
             s_per_out_token: a.s_per_out_token,
             cold_start_s: rounded(work.cold_start.as_secs_f64()),

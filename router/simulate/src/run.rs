@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use thermocline_policy::{
-    Decision, LocalFit, Margins, Moment, PodState, Reason, ServerlessMeter, Shadow, Steering, Thresholds,
-    Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale, transition,
+    Decision, LocalFit, Margins, Mean, Moment, PodState, Reason, ServerlessMeter, Shadow, Steering,
+    Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale, transition,
 };
 
 use crate::assumptions::Assumptions;
@@ -50,8 +50,8 @@ pub struct Run {
     second: (Moment, u64),
     /// Both tiers alone, for the mode that compares them.
     shadow: Option<Shadow>,
-    /// Service times so far: their sum, and how many.
-    served: (Duration, u64),
+    /// Service times so far, by tier: their sum, and how many.
+    served: TierMap<(Duration, u64)>,
     switches: Vec<Switch>,
     tally: Tally,
 }
@@ -87,7 +87,7 @@ impl Run {
             slot: now,
             second: (now, 0),
             shadow: (candidate == Candidate::Regret).then(Shadow::default),
-            served: (Duration::ZERO, 0),
+            served: TierMap::default(),
             switches: Vec::new(),
             tally: Tally::default(),
             assumptions: assumptions.clone(),
@@ -96,7 +96,8 @@ impl Run {
         run
     }
 
-    /// A request arrives at `now` (never before the last) and takes `service`.
+    /// A request arrives at `now` (never before the last) and takes `service` on
+    /// serverless, and on a pod in proportion.
     /// What the policy decided for it.
     pub fn arrive(&mut self, now: Moment, service: Duration) -> Decision {
         self.advance_to(now);
@@ -195,9 +196,14 @@ impl Run {
     /// Times are measured as they would be; prices stay.
     fn learn(&mut self) {
         let mut model = self.assumptions.model;
-        let (sum, count) = self.served;
-        let mean = Duration::from_secs_f64(sum.as_secs_f64() / count.max(1) as f64);
-        model.work = model.work.with_service(mean, count);
+        let mean = |tier| {
+            let (sum, count) = self.served[tier];
+            Mean::of(sum, count)
+        };
+        let [serverless, pod] = [Tier::Serverless, Tier::Pod].map(mean);
+        // Whichever has none takes the other's.
+        let any = if pod.count > 0 { pod } else { serverless };
+        model.work = model.work.with_services(serverless, pod, any);
         if model.work.is_news_to(&self.steering.model().work) {
             self.steering.learn(&model);
         }
@@ -295,18 +301,21 @@ impl Run {
     /// On the pod if it is decided on and has a place, else on serverless.
     fn serve(&mut self, decision: Decision, now: Moment, service: Duration) {
         let work = self.assumptions.model.work;
-        let on_pod = decision.tier == Tier::Pod && self.pods.take(now, service, work.concurrency);
-        let mut wait = Duration::ZERO;
-        if !on_pod {
-            let taken = self.serverless.take(now, service, &work);
-            wait = taken.wait;
-            self.tally.cold_starts += taken.cold_starts;
-            self.tally.usd += self.assumptions.model.paid(&taken);
+        let took = work.on_pod(service);
+        if decision.tier == Tier::Pod && self.pods.take(now, took, work.concurrency) {
+            return self.served(Tier::Pod, Duration::ZERO, took);
         }
+        let taken = self.serverless.take(now, service, &work);
+        self.tally.cold_starts += taken.cold_starts;
+        self.tally.usd += self.assumptions.model.paid(&taken);
+        self.served(Tier::Serverless, taken.wait, service);
+    }
+
+    fn served(&mut self, tier: Tier, wait: Duration, service: Duration) {
         self.tally.waits.add(wait);
         self.tally.responses.add(wait + service);
-        self.served.0 += service;
-        self.served.1 += 1;
+        let (sum, count) = &mut self.served[tier];
+        (*sum, *count) = (*sum + service, *count + 1);
     }
 }
 

@@ -52,7 +52,7 @@ fn model() -> impl Strategy<Value = CostModel> {
         0.0f64..4.0,
         prop_oneof![Just(0.0), 0.0f64..0.01],
     );
-    let times = (0u64..20, 0u64..60, 0u64..300, 0u64..60);
+    let times = (0u64..20, 0u64..60, 0u64..300, 0u64..60, 0u64..20);
     (prices, times, 0.0f64..=1.0, 1u32..20).prop_map(|(prices, times, share, concurrency)| {
         let seconds = Duration::from_secs;
         CostModel {
@@ -63,6 +63,7 @@ fn model() -> impl Strategy<Value = CostModel> {
             },
             work: Work {
                 service: seconds(times.0),
+                service_on_pod: seconds(times.4),
                 cold_start: seconds(times.1),
                 billed_cold_share: share,
                 boot: seconds(times.2),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use http::{HeaderName, HeaderValue};
 use thermocline_policy::{HostHeader, Moment, Tier};
 
-use crate::Deployment;
+use crate::{Deployment, Found};
 
 /// A backend's identity within this process; never used again for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,6 +132,7 @@ pub struct BackendPermit {
     backend: Arc<Backend>,
     deployment: Arc<Deployment>,
     keeps_alive: bool,
+    found: Found,
     ended: Option<Moment>,
 }
 
@@ -146,6 +147,7 @@ impl BackendPermit {
             backend: backend.clone(),
             deployment: deployment.clone(),
             keeps_alive: true,
+            found: Found::Awake,
             ended: None,
         })
     }
@@ -155,6 +157,24 @@ impl BackendPermit {
     pub fn for_no_traffic(mut self) -> Self {
         self.keeps_alive = false;
         self
+    }
+
+    /// It is sent its request at `now`.
+    pub fn sent(&mut self, now: Moment) {
+        // Only workers of serverless come and go behind their backend.
+        let tier = self.backend.tier;
+        if tier == Tier::Serverless {
+            let config = self.deployment.config.load();
+            let idle = config.spec.idle_timeout(tier).unwrap_or_default();
+            let traffic = &self.deployment.traffic[tier];
+            traffic.woke(self.found);
+            self.found = traffic.find(now, idle);
+        }
+    }
+
+    /// How the request found it.
+    pub fn found(&self) -> Found {
+        self.found
     }
 
     /// Its work ended at `now`; without this, when it is dropped.
@@ -176,6 +196,7 @@ impl BackendPermit {
 impl Drop for BackendPermit {
     fn drop(&mut self) {
         self.backend.in_flight.fetch_sub(1, Ordering::AcqRel);
+        self.deployment.traffic[self.backend.tier].woke(self.found);
         self.deployment
             .end_work(self.backend.tier, self.keeps_alive, self.ended);
     }

@@ -11,7 +11,7 @@ use thermocline_policy::{
 };
 use tokio::sync::Notify;
 
-use crate::{Capacity, Gate, Tail, Tally};
+use crate::{Capacity, Gate, Tail, Tally, TierTraffic};
 
 /// What a person asked for, as of one generation. Immutable.
 #[derive(Debug)]
@@ -45,41 +45,6 @@ pub struct Watched {
     pub window: Window,
     /// Since when.
     pub since: Moment,
-}
-
-/// What is going on in one tier of a deployment.
-#[derive(Debug, Default)]
-pub struct TierTraffic {
-    in_flight: AtomicU32,
-    taken: AtomicU64,
-    last_end: AtomicU64,
-}
-
-impl TierTraffic {
-    pub(crate) fn begin(&self) {
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
-        self.taken.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Requests that its backends took in hand so far.
-    pub fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Relaxed)
-    }
-
-    /// Requests that its backends have in hand.
-    pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Acquire)
-    }
-
-    /// When work last ended there, or an instance became ready.
-    pub fn last_end(&self) -> Moment {
-        Moment::from_nanos(self.last_end.load(Ordering::Acquire))
-    }
-
-    /// The idle clock starts (again) at `now`.
-    pub fn touch(&self, now: Moment) {
-        self.last_end.fetch_max(now.nanos(), Ordering::AcqRel);
-    }
 }
 
 /// One deployment as both planes see it: what is asked for, where it stands,
@@ -325,7 +290,7 @@ impl Deployment {
             // The idle clock first: nobody may see "no work" with an old end.
             traffic.touch(at.unwrap_or_else(|| self.clock.now()));
         }
-        traffic.in_flight.fetch_sub(1, Ordering::AcqRel);
+        traffic.end();
         self.changed.notify_waiters();
     }
 }

@@ -1,5 +1,6 @@
 //! `explain`: a decision in words, with the numbers that made it.
 
+mod known;
 mod money;
 mod next;
 mod past;

@@ -2,6 +2,7 @@
 
 use thermocline_policy::Tier;
 
+use super::known;
 use crate::output::dollars;
 use crate::view::{Costs, Decision, Objective, Regret, TierCost};
 
@@ -18,7 +19,8 @@ pub(super) fn tell(decision: &Decision) -> Vec<String> {
         0 => "Without requests",
         _ => "At this rate",
     };
-    let mut lines = vec![format!("{at} {}.", priced.join(", "))];
+    let mut lines = known::tell(costs);
+    lines.push(format!("{at} {}.", priced.join(", ")));
     if costs.tiers.len() > 1 {
         lines.extend(break_even(costs, decision.inputs.rps));
     }

@@ -63,8 +63,15 @@ fn by_regret(decision: &Decision) -> String {
 
 fn demotion(decision: &Decision) -> String {
     let inputs = &decision.inputs;
-    if matches!(decision.reason.as_str(), "busy" | "unobserved" | "hold" | "budget") {
-        return format!("{} for a demotion; it waits: {}.", asks(inputs), waits_for(decision));
+    if matches!(
+        decision.reason.as_str(),
+        "busy" | "unobserved" | "hold" | "budget"
+    ) {
+        return format!(
+            "{} for a demotion; it waits: {}.",
+            asks(inputs),
+            waits_for(decision)
+        );
     }
     match inputs.basis() {
         "objective" => "Next switch: back to serverless once that would meet the objective at 0.7 of the rate too.".to_owned(),
@@ -81,7 +88,10 @@ fn fewer(inputs: &Inputs) -> String {
         least => {
             let fewer = (inputs.count + 1).saturating_sub(least).max(1);
             let demote = if fewer == 1 { "demotes" } else { "demote" };
-            format!("Next switch: {fewer} fewer within {} {demote} it.", window(inputs))
+            format!(
+                "Next switch: {fewer} fewer within {} {demote} it.",
+                window(inputs)
+            )
         }
     }
 }

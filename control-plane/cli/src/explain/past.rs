@@ -19,13 +19,21 @@ fn first(name: &str, decision: &Decision) -> String {
     let why = || words::rule(&decision.reason, &decision.inputs);
     match decision.current {
         Some(from) if decision.refused => {
-            format!("{name} stayed on {from} and was not moved to {to}: {}.", why())
+            format!(
+                "{name} stayed on {from} and was not moved to {to}: {}.",
+                why()
+            )
         }
         None if decision.refused => format!("{name} was not moved to {to}: {}.", why()),
         Some(Tier::Pod) if decision.reason == "idle" => {
-            format!("The pod of {name} stopped for want of work, and {to} would serve (rule `idle`).")
+            format!(
+                "The pod of {name} stopped for want of work, and {to} would serve (rule `idle`)."
+            )
         }
-        Some(from) => format!("{name} moved from {from} to {to}: {}.", words::change(decision)),
+        Some(from) => format!(
+            "{name} moved from {from} to {to}: {}.",
+            words::change(decision)
+        ),
         None => format!("{name} moved to {to}: {}.", words::change(decision)),
     }
 }

@@ -15,7 +15,10 @@ pub(super) fn tell(name: &str, decision: &Decision) -> String {
     let mut lines = vec![format!("{name} is served by {}: {why}.", decision.tier)];
     lines.extend(decision.meanwhile.as_ref().map(|meanwhile| {
         let why = rule(&meanwhile.reason, inputs);
-        format!("Until {} can serve, {} does: {why}.", decision.tier, meanwhile.tier)
+        format!(
+            "Until {} can serve, {} does: {why}.",
+            decision.tier, meanwhile.tier
+        )
     }));
     lines.extend(idle_stop(decision));
     lines.push(traffic(decision));

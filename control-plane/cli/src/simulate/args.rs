@@ -113,6 +113,7 @@ impl Simulate {
                 },
                 work: Work {
                     service: self.service_time.unwrap_or(work.service),
+                    service_on_pod: self.service_time.unwrap_or(work.service_on_pod),
                     cold_start: self.cold_start.unwrap_or(work.cold_start),
                     billed_cold_share: self.billed_cold_share.unwrap_or(work.billed_cold_share),
                     boot: self.boot.unwrap_or(work.boot),

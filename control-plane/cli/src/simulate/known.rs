@@ -39,6 +39,8 @@ struct KnownPrices {
 #[derive(Debug, Deserialize)]
 struct Times {
     service_s: f64,
+    /// Older servers know one service time.
+    pod_service_s: Option<f64>,
     cold_start_s: f64,
     billed_cold_share: f64,
     boot_s: f64,
@@ -109,6 +111,8 @@ impl Times {
     fn over(&self, assumed: &Work) -> Work {
         Work {
             service: seconds(Some(self.service_s)).unwrap_or(assumed.service),
+            service_on_pod: seconds(self.pod_service_s.or(Some(self.service_s)))
+                .unwrap_or(assumed.service_on_pod),
             cold_start: seconds(Some(self.cold_start_s)).unwrap_or(assumed.cold_start),
             billed_cold_share: self.billed_cold_share,
             boot: seconds(Some(self.boot_s)).unwrap_or(assumed.boot),

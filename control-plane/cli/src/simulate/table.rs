@@ -68,13 +68,13 @@ fn general(report: &Report) -> String {
 
 fn assumptions(a: &AssumptionsReport) -> String {
     format!(
-        "Assumed: pod ${}/h, serverless ${}/s, waiting ${}/s; service {} s, or {} input tokens/s and {} s an output token; \
+        "Assumed: pod ${}/h, serverless ${}/s, waiting ${}/s; service {}, or {} input tokens/s and {} s an output token; \
 cold start {} s ({}), boot {} s; idle {} s serverless, {} s pod; {} at a time; \
 window {} s, slot {} s; {} of pod starts fail, seed {}.",
         a.usd_per_hour,
         a.usd_per_second,
         a.value_of_wait_usd_per_s,
-        a.service_time_s,
+        service(a),
         a.in_tokens_per_s,
         a.s_per_out_token,
         a.cold_start_s,
@@ -88,6 +88,14 @@ window {} s, slot {} s; {} of pod starts fail, seed {}.",
         a.pod_failure_share,
         a.seed,
     )
+}
+
+fn service(a: &AssumptionsReport) -> String {
+    let (serverless, pod) = (a.service_time_s, a.service_time_on_pod_s);
+    match serverless == pod {
+        true => format!("{serverless} s"),
+        false => format!("{serverless} s on serverless and {pod} s on a pod"),
+    }
 }
 
 /// The share of a cold start that is billed.

@@ -269,7 +269,11 @@ fn costs() -> Value {
             { "tier": "serverless", "usd_per_hour": 1.94, "p95_s": 33.02 },
             { "tier": "pod", "usd_per_hour": 1.39, "p95_s": 3.1 }
         ],
-        "times": { "window_s": 300.0 },
+        "prices": { "serverless_usd_per_s": 0.00076, "pod_usd_per_hour": 1.39, "value_of_wait_usd_per_s": 0.0 },
+        "times": {
+            "window_s": 300.0, "service_s": 3.02, "pod_service_s": 2.5, "cold_start_s": 30.0, "boot_s": 150.0,
+            "measured": { "service": 14, "serverless_service": 12, "pod_service": 2, "cold_start": 0, "boot": 1 }
+        },
         "regret": { "saved_usd": 0.05, "switch_usd": 0.14, "to": "pod" },
         "objective": null
     })
@@ -285,6 +289,8 @@ async fn a_decision_is_explained_in_money() {
     let text = "\
 sdxl is served by serverless: a pod would not pay now (rule `below_promote`).
 In the last 5m: 60 requests (0.20 per second).
+Prices: a serverless worker $0.00076 a second, a pod $1.39 an hour.
+Times: service on serverless 3s (12 measured), a cold start 30s (assumed), service on a pod 2s500ms (2 measured), a boot 2m30s (1 measured).
 At this rate serverless costs $1.94 an hour (95 of 100 answered within 33.0 s), pod costs $1.39 an hour (95 of 100 answered within 3.1 s).
 They cost the same at 0.100 requests a second; it is above that.
 Since the last switch pod would have saved $0.0500 of the $0.14 that a switch there and back costs, so it stays.

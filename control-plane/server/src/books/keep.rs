@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Calendar, CostModel, InstanceState, Moment, NanoUsd, PolicyMode, Rate, SLOT, Spec, Tier,
+    Calendar, CostModel, InstanceState, Mean, Moment, NanoUsd, PolicyMode, Rate, SLOT, Spec, Tier,
     UsdPerSecond, Work,
 };
-use thermocline_table::{Config, Deployment, Tally};
+use thermocline_table::{Config, Deployment, Measured, Tally};
 
 use super::{Kept, Paid, steering};
 use crate::control::ControlPlane;
@@ -122,22 +122,38 @@ pub(crate) fn work_of(tally: &Tally, spec: &Spec) -> Work {
         .limit_per_instance()
         .or(concurrency.max_concurrency);
     let idle = spec.idle_timeout(Tier::Serverless);
-    let (mut sum, mut count) = (Duration::ZERO, 0);
-    for (_, sketch) in tally.service.iter() {
-        let measured = sketch.measured();
-        sum += measured.mean * u32::try_from(measured.count).unwrap_or(u32::MAX);
-        count += measured.count;
-    }
-    let mean = Duration::from_secs_f64(sum.as_secs_f64() / count.max(1) as f64);
-    let [cold, boot] = [Tier::Serverless, Tier::Pod].map(|tier| tally.starts[tier].measured());
+    let [serverless, pod] = [Tier::Serverless, Tier::Pod].map(|tier| service_of(tally, tier));
+    let cold = cold_start(tally);
+    let boot = tally.starts[Tier::Pod].measured();
     Work {
         serverless_idle: idle.unwrap_or(prior.serverless_idle),
         concurrency: places.unwrap_or(prior.concurrency),
         ..prior
     }
-    .with_service(mean, count)
+    .with_services(serverless, pod, of_any_tier(tally))
     .with_cold_start(cold.mean, cold.count)
     .with_boot(boot.mean, boot.count)
+}
+
+fn service_of(tally: &Tally, tier: Tier) -> Mean {
+    let Measured { mean, count, .. } = tally.service[tier].measured();
+    Mean { count, mean }
+}
+
+fn of_any_tier(tally: &Tally) -> Mean {
+    let means = Tier::ALL.map(|tier| service_of(tally, tier));
+    let sum = |one: &Mean| one.mean * u32::try_from(one.count).unwrap_or(u32::MAX);
+    let count = means.iter().map(|one| one.count).sum();
+    Mean::of(means.iter().map(sum).sum(), count)
+}
+
+/// Cold starts of serverless workers; those of endpoints until one was seen.
+pub(crate) fn cold_start(tally: &Tally) -> Measured {
+    let workers = tally.worker_starts.measured();
+    match workers.count {
+        0 => tally.starts[Tier::Serverless].measured(),
+        _ => workers,
+    }
 }
 
 /// A pod that is paid for.

@@ -173,6 +173,8 @@ fn sketch(deployment: &Controlled, tier: Tier, what: Measure) -> &Sketch {
     match what {
         Measure::Service => &tally.service[tier],
         Measure::Start => &tally.starts[tier],
+        // Workers come and go in serverless alone.
+        Measure::WorkerStart => &tally.worker_starts,
     }
 }
 
@@ -180,9 +182,10 @@ fn sketch(deployment: &Controlled, tier: Tier, what: Measure) -> &Sketch {
 fn news(deployment: &Controlled) -> Vec<MeasureRow> {
     let mut kept = deployment.books.kept();
     let kinds = [Measure::Service, Measure::Start];
-    let all = Tier::ALL
+    let of_tiers = Tier::ALL
         .into_iter()
         .flat_map(|tier| kinds.map(|what| (tier, what)));
+    let all = of_tiers.chain([(Tier::Serverless, Measure::WorkerStart)]);
     all.filter_map(|(tier, what)| {
         let sketch = sketch(deployment, tier, what);
         let measured = sketch.measured();

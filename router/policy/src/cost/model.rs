@@ -25,8 +25,10 @@ pub struct Prices {
 /// How long things take, as measured or by documented prior.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
-    /// Mean time that a backend has a request in hand.
+    /// Mean time that a serverless worker has a request in hand.
     pub service: Duration,
+    /// Mean time that a pod has a request in hand.
+    pub service_on_pod: Duration,
     /// From the wish for a serverless worker until it takes work.
     pub cold_start: Duration,
     /// The share of a cold start that is billed, 0 to 1.
@@ -45,6 +47,7 @@ impl Default for Work {
     fn default() -> Self {
         Work {
             service: Duration::from_secs(3),
+            service_on_pod: Duration::from_secs(3),
             cold_start: Duration::from_secs(30),
             billed_cold_share: 1.0,
             boot: Duration::from_secs(150),
@@ -58,11 +61,26 @@ impl Default for Work {
 const NEWS: f64 = 0.05;
 
 impl Work {
-    /// With the mean service time of `count` requests; the prior where there is none.
+    /// With the mean service times that were measured: each tier's own, else that
+    /// of `any` tier; the prior where there is none.
     #[must_use]
-    pub fn with_service(self, mean: Duration, count: u64) -> Work {
-        let service = if count > 0 { mean } else { self.service };
-        Work { service, ..self }
+    pub fn with_services(self, serverless: Mean, pod: Mean, any: Mean) -> Work {
+        let of = |own: Mean, prior| own.known().or(any.known()).unwrap_or(prior);
+        Work {
+            service: of(serverless, self.service),
+            service_on_pod: of(pod, self.service_on_pod),
+            ..self
+        }
+    }
+
+    /// How long a pod has a request in hand that serverless would have for `service`.
+    pub fn on_pod(&self, service: Duration) -> Duration {
+        match self.service_on_pod == self.service || self.service.is_zero() {
+            true => service,
+            false => {
+                service.mul_f64(self.service_on_pod.as_secs_f64() / self.service.as_secs_f64())
+            }
+        }
     }
 
     /// With the mean of `count` cold starts; the prior where there is none.
@@ -86,11 +104,33 @@ impl Work {
             now.abs_diff(then).as_secs_f64() > NEWS * then.as_secs_f64()
         };
         moved(self.service, other.service)
+            || moved(self.service_on_pod, other.service_on_pod)
             || moved(self.cold_start, other.cold_start)
             || moved(self.boot, other.boot)
             || self.serverless_idle != other.serverless_idle
             || self.concurrency != other.concurrency
             || self.billed_cold_share != other.billed_cold_share
+    }
+}
+
+/// A mean of durations, and how many they were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mean {
+    /// How many.
+    pub count: u64,
+    /// Their mean; nothing is known where there were none.
+    pub mean: Duration,
+}
+
+impl Mean {
+    /// Of durations that sum up to `sum`.
+    pub fn of(sum: Duration, count: u64) -> Mean {
+        let mean = Duration::from_secs_f64(sum.as_secs_f64() / count.max(1) as f64);
+        Mean { count, mean }
+    }
+
+    fn known(self) -> Option<Duration> {
+        (self.count > 0).then_some(self.mean)
     }
 }
 
@@ -131,7 +171,7 @@ impl CostModel {
     /// for, waiting included; `None` without a price.
     pub fn pod(&self, rate: Rate) -> Option<UsdPerSecond> {
         let pods = self.pods(rate);
-        let spill = self.layers(rate, pods);
+        let spill = self.layers(rate, rate.within(self.work.service_on_pod), pods);
         let serverless = self.prices.serverless.unwrap_or_default().as_usd() * spill.workers;
         let machines = self.prices.pod?.as_usd() * f64::from(pods);
         UsdPerSecond::of(machines + serverless + self.prices.wait.as_usd() * spill.waiting)
@@ -140,7 +180,9 @@ impl CostModel {
     /// Pods that `rate` needs: max(1, ⌈λs/(kρ)⌉) with ρ = 0.7.
     pub fn pods(&self, rate: Rate) -> u32 {
         let places = f64::from(self.work.concurrency.max(1)) * PLANNED_UTILISATION;
-        (rate.within(self.work.service) / places).ceil().max(1.0) as u32
+        (rate.within(self.work.service_on_pod) / places)
+            .ceil()
+            .max(1.0) as u32
     }
 
     /// Cold starts a second on serverless alone.
@@ -221,14 +263,14 @@ impl CostModel {
     fn steady(&self, rate: Rate) -> Steady {
         match self.work.concurrency {
             0 | 1 => self.one_at_a_time(rate),
-            _ => self.layers(rate, 0),
+            _ => self.layers(rate, rate.within(self.work.service), 0),
         }
     }
 
     /// Workers that batch, from the one numbered `first` on: each is a worker of
-    /// its own for the arrivals that find those before it full.
-    fn layers(&self, rate: Rate, first: u32) -> Steady {
-        let load = rate.within(self.work.service);
+    /// its own for the arrivals that find those before it full, of which `load`
+    /// would be in hand at a time if there were places for all.
+    fn layers(&self, rate: Rate, load: f64, first: u32) -> Steady {
         let places = self.work.concurrency.max(1);
         let mut sum = Steady::default();
         let mut tail = PoissonTail::of(load);

@@ -83,7 +83,11 @@ fn a_pod_that_boots_at_once_is_paid_for_its_work() {
         now = now + gap;
     }
     // Three requests of 3 s, a hundred seconds apart, at $0.001 a second.
-    assert!((hindsight.least() - 0.009).abs() < 1e-12, "{}", hindsight.least());
+    assert!(
+        (hindsight.least() - 0.009).abs() < 1e-12,
+        "{}",
+        hindsight.least()
+    );
 }
 
 proptest! {
@@ -126,6 +130,7 @@ proptest! {
             },
             work: Work {
                 service: seconds(times.0),
+                service_on_pod: seconds(times.0),
                 cold_start: seconds(times.1),
                 billed_cold_share: share,
                 boot: seconds(times.2),
@@ -160,6 +165,7 @@ fn a_pod_alone_pays_its_boot_and_serverless_meanwhile() {
     let model = CostModel {
         work: Work {
             service: Duration::from_secs(1),
+            service_on_pod: Duration::from_secs(1),
             cold_start: Duration::ZERO,
             serverless_idle: Duration::ZERO,
             ..model(25).work

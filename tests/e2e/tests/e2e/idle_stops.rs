@@ -61,23 +61,44 @@ async fn an_idle_stop_is_told_and_the_next_request_decides_anew() {
     let policy = json!({ "window": "5m", "promote_rps": 0.05, "demote_rps": 0.01 });
     let scene = promoted(policy).await;
     let now = idle_stop(&scene).await;
-    assert_eq!((&now["tier"], &now["reason"]), (&json!("serverless"), &json!("idle")));
-    assert_eq!((&now["meanwhile"], &now["inputs"]["pod"]), (&Value::Null, &json!("idled")));
+    assert_eq!(
+        (&now["tier"], &now["reason"]),
+        (&json!("serverless"), &json!("idle"))
+    );
+    assert_eq!(
+        (&now["meanwhile"], &now["inputs"]["pod"]),
+        (&Value::Null, &json!("idled"))
+    );
     assert_eq!(now["idle_stop"]["tier"], "pod");
-    assert!(now["inputs"]["count"].as_u64() >= Some(15), "the window alone would promote: {now}");
+    assert!(
+        now["inputs"]["count"].as_u64() >= Some(15),
+        "the window alone would promote: {now}"
+    );
     let status = scene.status().await;
-    assert_eq!((&status["tier"], &status["reason"]), (&json!("serverless"), &json!("idle")));
+    assert_eq!(
+        (&status["tier"], &status["reason"]),
+        (&json!("serverless"), &json!("idle"))
+    );
 
     let (_, decisions) = scene.admin(Method::GET, "/deployments/m/decisions").await;
     let last = &decisions["items"][0];
     let told_of = (&last["from"], &last["to"], &last["reason"]);
-    assert_eq!(told_of, (&json!("pod"), &json!("serverless"), &json!("idle")));
+    assert_eq!(
+        told_of,
+        (&json!("pod"), &json!("serverless"), &json!("idle"))
+    );
     let events = told(&scene).await;
     assert!(events.contains("pod stops for want of work"), "{events}");
-    assert!(events.contains("pod instance is draining: idle"), "{events}");
+    assert!(
+        events.contains("pod instance is draining: idle"),
+        "{events}"
+    );
 
     assert_eq!(scene.get().await.status, 200);
-    assert_eq!(scene.transitions().await, ["serverless→pod", "serverless→pod"]);
+    assert_eq!(
+        scene.transitions().await,
+        ["serverless→pod", "serverless→pod"]
+    );
     assert_eq!(decision(&scene).await["idle_stop"], Value::Null);
 }
 
@@ -87,7 +108,10 @@ async fn what_regret_has_gathered_is_told_of_the_tier_in_force() {
     let on_pod = decision(&scene).await;
     assert_eq!(on_pod["costs"]["regret"]["to"], "serverless", "{on_pod}");
     let regret = idle_stop(&scene).await["costs"]["regret"].clone();
-    assert_eq!((&regret["to"], &regret["saved_usd"]), (&json!("pod"), &json!(0.0)));
+    assert_eq!(
+        (&regret["to"], &regret["saved_usd"]),
+        (&json!("pod"), &json!(0.0))
+    );
     assert!(regret["switch_usd"].as_f64() > Some(0.0), "{regret}");
 }
 
@@ -97,7 +121,10 @@ async fn a_change_of_tier_keeps_what_it_meant_in_money() {
     let (_, decisions) = scene.admin(Method::GET, "/deployments/m/decisions").await;
     let promotion = &decisions["items"][0];
     let regret = &promotion["costs"]["regret"];
-    assert_eq!((&promotion["to"], &regret["to"]), (&json!("pod"), &json!("pod")));
+    assert_eq!(
+        (&promotion["to"], &regret["to"]),
+        (&json!("pod"), &json!("pod"))
+    );
     assert_eq!(regret["saved_usd"], regret["switch_usd"], "{promotion}");
     assert_eq!(promotion["inputs"]["basis"], "regret");
     assert_eq!(promotion["inputs"].get("costs"), None);
