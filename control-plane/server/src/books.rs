@@ -162,6 +162,11 @@ impl Books {
         self.kept().today.within(first_hour)
     }
 
+    /// The prices and times that are known.
+    pub(crate) fn model(&self) -> CostModel {
+        *self.kept().steering.model()
+    }
+
     /// What is known, and what follows, with `on` in force.
     pub(crate) fn steer(&self, on: Tier) -> Steer {
         let kept = self.kept();

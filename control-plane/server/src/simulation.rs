@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use thermocline_policy::{CostModel, Margins, PolicyMode, SLOT, Settings, Spec, Tier};
-use thermocline_simulate::{Assumptions, AssumptionsReport, Candidate, Fleet, Ledger, SlotCount};
+use thermocline_simulate::{
+    Assumptions, AssumptionsReport, Candidate, Fleet, Ledger, Report, SlotCount,
+};
 use thermocline_store::{SlotArrivals, StoreError};
 use thermocline_wire::rfc3339;
 use thiserror::Error;
@@ -76,7 +78,7 @@ impl ControlPlane {
         }
         let model = CostModel {
             work: work_of(&deployment.live.tally, spec),
-            ..deployment.books.steer().model
+            ..deployment.books.model()
         };
         let priced = [
             (Tier::Serverless, model.prices.serverless),
@@ -90,6 +92,7 @@ impl ControlPlane {
         Ok(Course {
             candidate: candidate(&settings),
             assumptions: Assumptions {
+                objective: spec.objective.as_ref().map(|objective| objective.p95),
                 thresholds: settings.thresholds,
                 pod_idle: spec.idle_timeout(Tier::Pod).unwrap_or(assumed.pod_idle),
                 ..assumed
@@ -152,7 +155,13 @@ fn replay(ledger: &Ledger, asked: &Course, in_force: &Course) -> Value {
         "in_force": now.policies[0],
         "serverless": now.policies[1],
         "pod": now.policies[2],
-        "optimum_usd": now.optimum.cost_usd.min(then.optimum.cost_usd),
+        "optimum_usd": least(&now, &then),
         "assumptions": AssumptionsReport::of(&asked.assumptions),
     })
+}
+
+/// The cheaper optimum: what either tried was possible.
+fn least(one: &Report, other: &Report) -> Option<f64> {
+    let both = [one.optimum.cost_usd, other.optimum.cost_usd];
+    both.into_iter().flatten().reduce(f64::min)
 }

@@ -9,6 +9,7 @@ use thermocline_simulate::{Arrival, Assumptions, Candidate, Fleet, Generator, Re
 fn million() -> Report {
     let assumptions = Assumptions {
         tiers: Assumptions::both_tiers(),
+        objective: None,
         model: CostModel {
             prices: Prices {
                 serverless: UsdPerSecond::of(0.000_76),

@@ -14,6 +14,9 @@ pub struct Assumptions {
     pub model: CostModel,
     /// Window and rates of mode `thresholds`, and the window of the others.
     pub thresholds: Thresholds,
+    /// What 95 of 100 requests are to be answered within, by every policy that
+    /// chooses a tier; `None` = money alone says.
+    pub objective: Option<Duration>,
     /// How long a pod stays without work, at most.
     pub pod_idle: Duration,
     /// How often `regret` compares the tiers; above zero.
@@ -33,6 +36,7 @@ impl Assumptions {
     pub fn of(model: CostModel) -> Self {
         Assumptions {
             tiers: Assumptions::both_tiers(),
+            objective: None,
             model,
             thresholds: Thresholds::default(),
             pod_idle: Duration::from_secs(600),

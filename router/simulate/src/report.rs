@@ -55,6 +55,9 @@ pub struct AssumptionsReport {
     pub boot_s: f64,
     /// How long a serverless worker stays without work.
     pub serverless_idle_s: f64,
+    /// What policies that choose a tier are held to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective_p95_s: Option<f64>,
     /// How long a pod stays without work, at most.
     pub pod_idle_s: f64,
     /// Requests in hand at a time.
@@ -273,6 +276,7 @@ impl AssumptionsReport {
             billed_cold_share: work.billed_cold_share,
             boot_s: rounded(work.boot.as_secs_f64()),
             serverless_idle_s: rounded(work.serverless_idle.as_secs_f64()),
+            objective_p95_s: a.objective.map(|p95| rounded(p95.as_secs_f64())),
             pod_idle_s: rounded(a.pod_idle.as_secs_f64()),
             concurrency: work.concurrency,
             value_of_wait_usd_per_s: prices.wait.as_usd(),

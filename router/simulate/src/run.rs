@@ -1,14 +1,15 @@
 use std::time::Duration;
 
 use thermocline_policy::{
-    Decision, LocalFit, Margins, Mean, Moment, PodState, Reason, ServerlessMeter, Shadow, Steering,
-    Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale, transition,
+    Decision, LocalFit, Margins, Mean, Moment, PodState, Rate, Reason, ServerlessMeter, Shadow,
+    Steering, Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale,
+    transition,
 };
 
 use crate::assumptions::Assumptions;
 use crate::candidate::Candidate;
 use crate::pods::Pods;
-use crate::tally::Tally;
+use crate::tally::{Quantiles, Tally};
 
 /// How often the control plane looks at a deployment of which something exists.
 const TICK: Duration = Duration::from_secs(1);
@@ -52,6 +53,8 @@ pub struct Run {
     shadow: Option<Shadow>,
     /// Service times so far, by tier: their sum, and how many.
     served: TierMap<(Duration, u64)>,
+    /// What it is held to, and the service times of serverless.
+    objective: Option<(Duration, Quantiles)>,
     switches: Vec<Switch>,
     tally: Tally,
 }
@@ -88,6 +91,10 @@ impl Run {
             second: (now, 0),
             shadow: (candidate == Candidate::Regret).then(Shadow::default),
             served: TierMap::default(),
+            objective: assumptions
+                .objective
+                .filter(|_| !matches!(candidate, Candidate::Always(_)))
+                .map(|objective| (objective, Quantiles::default())),
             switches: Vec::new(),
             tally: Tally::default(),
             assumptions: assumptions.clone(),
@@ -180,6 +187,7 @@ impl Run {
         self.flush();
         self.learn();
         let slot = self.assumptions.slot;
+        self.hold_to_objective(self.slot + slot);
         if let Some(shadow) = &mut self.shadow {
             let cost = shadow.end_slot(slot, self.steering.model());
             self.steering.end_slot(cost, self.current);
@@ -191,6 +199,16 @@ impl Run {
             self.watched = self.watched.max(self.slot.before(seen));
             self.window = self.window.resized(span, self.slot);
         }
+    }
+
+    fn hold_to_objective(&mut self, now: Moment) {
+        let Some((objective, service)) = &self.objective else {
+            return;
+        };
+        let rate = Rate::per_second(self.window.observe(now).rps).unwrap_or_default();
+        let p95 = service.known_at(0.95);
+        let p95 = p95.unwrap_or(self.steering.model().work.service);
+        self.steering.hold_to(Some(*objective), p95, rate);
     }
 
     /// Times are measured as they would be; prices stay.
@@ -314,6 +332,9 @@ impl Run {
     fn served(&mut self, tier: Tier, wait: Duration, service: Duration) {
         self.tally.waits.add(wait);
         self.tally.responses.add(wait + service);
+        if let (Some((_, on_serverless)), Tier::Serverless) = (&mut self.objective, tier) {
+            on_serverless.add(service);
+        }
         let (sum, count) = &mut self.served[tier];
         (*sum, *count) = (*sum + service, *count + 1);
     }

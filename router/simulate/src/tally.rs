@@ -42,6 +42,12 @@ impl Quantiles {
         }
     }
 
+    /// The same as [`Quantiles::at`]; `None` where nothing was added.
+    pub(crate) fn known_at(&self, share: f64) -> Option<Duration> {
+        let some = self.zeros > 0 || self.above.is_some();
+        some.then(|| Duration::from_secs_f64(self.at(share)))
+    }
+
     /// The least duration that `share` of all do not exceed, seconds.
     pub(crate) fn at(&self, share: f64) -> f64 {
         let Some(above) = &self.above else {

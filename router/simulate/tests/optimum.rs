@@ -10,6 +10,7 @@ use thermocline_simulate::{Arrival, Assumptions, Candidate, Fleet, Report};
 fn assumptions(model: CostModel) -> Assumptions {
     Assumptions {
         tiers: Assumptions::both_tiers(),
+        objective: None,
         model,
         thresholds: Thresholds::default(),
         pod_idle: Duration::from_secs(600),

@@ -27,6 +27,12 @@ struct Inputs {
 struct Costs {
     prices: KnownPrices,
     times: Times,
+    objective: Option<Objective>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Objective {
+    p95_s: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,6 +106,7 @@ impl Costs {
             wait: UsdPerSecond::of(prices.value_of_wait_usd_per_s).unwrap_or_default(),
         };
         known.model.work = times.over(&assumed.model.work);
+        known.objective = seconds(self.objective.as_ref().map(|it| it.p95_s));
         known.pod_idle = seconds(times.pod_idle_s).unwrap_or(assumed.pod_idle);
         let window = seconds(times.window_s);
         known.thresholds.window = window.unwrap_or(assumed.thresholds.window);

@@ -70,7 +70,7 @@ fn assumptions(a: &AssumptionsReport) -> String {
     format!(
         "Assumed: pod ${}/h, serverless ${}/s, waiting ${}/s; service {}, or {} input tokens/s and {} s an output token; \
 cold start {} s ({}), boot {} s; idle {} s serverless, {} s pod; {} at a time; \
-window {} s, slot {} s; {} of pod starts fail, seed {}.",
+window {} s, slot {} s; {}{} of pod starts fail, seed {}.",
         a.usd_per_hour,
         a.usd_per_second,
         a.value_of_wait_usd_per_s,
@@ -85,6 +85,7 @@ window {} s, slot {} s; {} of pod starts fail, seed {}.",
         a.concurrency,
         a.window_s,
         a.slot_s,
+        held_to(a),
         a.pod_failure_share,
         a.seed,
     )
@@ -96,6 +97,13 @@ fn service(a: &AssumptionsReport) -> String {
         true => format!("{serverless} s"),
         false => format!("{serverless} s on serverless and {pod} s on a pod"),
     }
+}
+
+fn held_to(a: &AssumptionsReport) -> String {
+    let objective = a.objective_p95_s;
+    objective.map_or_else(String::new, |p95| {
+        format!("an objective of 95 of 100 within {p95} s; ")
+    })
 }
 
 /// The share of a cold start that is billed.

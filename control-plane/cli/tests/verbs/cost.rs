@@ -5,10 +5,10 @@ use crate::stub::{Stub, json_reply};
 fn costs() -> Value {
     json!({
         "from": "2026-03-01T10:00:00.000Z", "to": "2026-03-02T11:00:00.000Z",
-        "total_usd": 3.5, "total_nano_usd": 3_500_000_000_u64,
+        "total_usd": 3.5, "total_nano_usd": 3_500_000_000_u64, "idle_usd": 0.7,
         "items": [
-            { "deployment": "sdxl", "tier": "pod", "provider": null, "hours": 2.0, "usd": 2.78, "nano_usd": 2_780_000_000_u64 },
-            { "deployment": "sdxl", "tier": "serverless", "provider": null, "hours": 0.25, "usd": 0.72, "nano_usd": 720_000_000 }
+            { "deployment": "sdxl", "tier": "pod", "provider": null, "hours": 2.0, "usd": 2.78, "idle_usd": 0.695, "nano_usd": 2_780_000_000_u64 },
+            { "deployment": "sdxl", "tier": "serverless", "provider": null, "hours": 0.25, "usd": 0.72, "idle_usd": 0.0, "nano_usd": 720_000_000 }
         ],
         "what_if": [
             { "deployment": "sdxl", "arrivals": 900, "paid_usd": 3.5, "serverless_usd": 5.0, "pod_usd": 33.36, "optimum_usd": 3.2 }
@@ -28,11 +28,11 @@ async fn ran(args: &[&str]) -> (String, String) {
 async fn what_was_paid_is_told_by_what_was_asked_for() {
     let (out, asked) = ran(&["cost"]).await;
     let table = "\
-DEPLOYMENT   TIER         HOURS   USD
-sdxl         pod          2.00    2.78
-sdxl         serverless   0.25    0.72
+DEPLOYMENT   TIER         HOURS   USD    IDLE
+sdxl         pod          2.00    2.78   25 %
+sdxl         serverless   0.25    0.72   0 %
 
-$3.50 since 2026-03-01T10:00:00.000Z.
+$3.50 since 2026-03-01T10:00:00.000Z, 20 % of it for time without a request in hand.
 ";
     assert_eq!(out, table);
     assert!(asked.contains("by=deployment%2Ctier"), "{asked}");

@@ -318,3 +318,47 @@ async fn each_deployment_of_the_ledger_has_its_own_prices_times_and_span() {
         "the general ones: {json}"
     );
 }
+
+#[tokio::test]
+async fn a_policy_is_not_costed_for_a_tier_that_is_not_there() {
+    let reply = json!({ "slot_s": 10, "next": null, "items": [
+        { "deployment": "a", "slot": 180_000_000, "arrivals": 1 },
+    ]});
+    let decision = json!({
+        "inputs": { "tiers": ["local", "serverless"] },
+        "costs": {
+            "prices": { "serverless_usd_per_s": 0.001, "pod_usd_per_hour": null, "value_of_wait_usd_per_s": 0.0 },
+            "times": {
+                "service_s": 1.0, "cold_start_s": 2.0, "billed_cold_share": 1.0, "boot_s": 5.0,
+                "serverless_idle_s": 1.0, "concurrency": 4, "pod_idle_s": null, "window_s": 120.0
+            },
+            "objective": null
+        }
+    });
+    let stub = Stub::start([
+        ("GET /api/v1/costs/arrivals", json_reply(200, &reply)),
+        (
+            "GET /api/v1/deployments/a/decision",
+            json_reply(200, &decision),
+        ),
+    ])
+    .await;
+    let args = ["simulate", "--from-ledger", "24h"];
+    let ran = stub.run(&args).await;
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+    let row = ran.out.lines().find(|line| line.starts_with("always:pod"));
+    assert!(row.unwrap().contains("no pod tier"), "{}", ran.out);
+    let ran = stub.run(&[&args[..], &["-o", "json"]].concat()).await;
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    let [serverless, pod, _, _, regret] = &json["policies"].as_array().unwrap()[..] else {
+        panic!("{json}")
+    };
+    assert_eq!(
+        (&pod["cost_usd"], &pod["lacks"]),
+        (&Value::Null, &json!("pod"))
+    );
+    for policy in [serverless, regret] {
+        assert_eq!(policy["cost_usd"], 0.004, "{policy}");
+    }
+    assert_eq!(json["optimum"]["cost_usd"], 0.004);
+}

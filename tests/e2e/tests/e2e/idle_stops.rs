@@ -103,19 +103,6 @@ async fn an_idle_stop_is_told_and_the_next_request_decides_anew() {
 }
 
 #[tokio::test]
-async fn what_regret_has_gathered_is_told_of_the_tier_in_force() {
-    let scene = promoted(json!({ "mode": "regret" })).await;
-    let on_pod = decision(&scene).await;
-    assert_eq!(on_pod["costs"]["regret"]["to"], "serverless", "{on_pod}");
-    let regret = idle_stop(&scene).await["costs"]["regret"].clone();
-    assert_eq!(
-        (&regret["to"], &regret["saved_usd"]),
-        (&json!("pod"), &json!(0.0))
-    );
-    assert!(regret["switch_usd"].as_f64() > Some(0.0), "{regret}");
-}
-
-#[tokio::test]
 async fn a_change_of_tier_keeps_what_it_meant_in_money() {
     let scene = promoted(json!({ "mode": "regret" })).await;
     let (_, decisions) = scene.admin(Method::GET, "/deployments/m/decisions").await;
@@ -128,4 +115,17 @@ async fn a_change_of_tier_keeps_what_it_meant_in_money() {
     assert_eq!(regret["saved_usd"], regret["switch_usd"], "{promotion}");
     assert_eq!(promotion["inputs"]["basis"], "regret");
     assert_eq!(promotion["inputs"].get("costs"), None);
+}
+
+#[tokio::test]
+async fn without_a_pod_tier_there_is_nothing_to_switch_to() {
+    let scene = Scene::new(ok()).await;
+    let tiers = json!({ "serverless": { "provider": "toy" } });
+    scene
+        .deploy(tiers, json!({ "policy": { "mode": "regret" } }))
+        .await;
+    scene.pass(secs(20)).await;
+    let costs = decision(&scene).await["costs"].clone();
+    assert_eq!(costs["regret"], Value::Null);
+    assert_eq!(costs["break_even"]["answer"], "one_tier");
 }

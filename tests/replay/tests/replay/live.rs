@@ -49,6 +49,10 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) async fn start(mode: &str, wait: f64) -> Live {
+        Live::started(spec(mode), wait).await
+    }
+
+    async fn started(spec: Value, wait: f64) -> Live {
         let time = manual_clock();
         let cloud = FakeProvider::new(&time.clock(), |_| Reply::ok("hello").into());
         cloud.set_boot_of(Tier::Pod, Boot::After(Duration::from_secs(150)));
@@ -56,7 +60,7 @@ impl Live {
         let mut setup = Setup::new().on(&time).provider("toy", cloud.clone());
         setup.defaults.value_of_wait = UsdPerSecond::of(wait).unwrap();
         let system = setup.start().await;
-        system.admin.deploy(spec(mode)).await;
+        system.admin.deploy(spec).await;
         Live {
             time,
             cloud,
@@ -123,6 +127,8 @@ impl Live {
         model.prices.serverless = UsdPerSecond::of(number("/prices/serverless_usd_per_s"));
         model.prices.pod = UsdPerSecond::hourly(number("/prices/pod_usd_per_hour"));
         model.work.cold_start = Duration::from_secs_f64(number("/times/cold_start_s"));
+        let objective = body["costs"]["objective"]["p95_s"].as_f64();
+        assumptions.objective = objective.map(Duration::from_secs_f64);
         assumptions
     }
 
@@ -198,8 +204,12 @@ fn arrivals(traffic: &str) -> Vec<Moment> {
 }
 
 async fn holds(mode: &str, wait: f64, traffic: &str) {
-    let arrivals = arrivals(traffic);
     let live = Live::start(mode, wait).await;
+    holds_in(&live, mode, traffic).await;
+}
+
+async fn holds_in(live: &Live, mode: &str, traffic: &str) {
+    let arrivals = arrivals(traffic);
     live.pass_to(arrivals[0], None).await;
     live.first_request().await;
     let mut looks = None;
@@ -250,4 +260,17 @@ async fn regret_decides_live_what_it_decides_replayed() {
 #[tokio::test]
 async fn priced_waiting_moves_both_alike() {
     holds("regret", 0.005, TRAFFIC).await;
+}
+
+#[tokio::test]
+async fn an_objective_moves_both_alike() {
+    for mode in ["thresholds", "regret"] {
+        let mut spec = spec(mode);
+        spec["objective"] = json!({ "p95": "8s" });
+        let live = Live::started(spec, 0.0).await;
+        holds_in(&live, mode, TRAFFIC).await;
+        let moves = live.moves().await;
+        let by_objective = |(_, to, reason): &Move| to == "pod" && reason == "objective";
+        assert!(moves.iter().any(by_objective), "{mode}: {moves:?}");
+    }
 }

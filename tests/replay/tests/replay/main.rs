@@ -16,6 +16,7 @@ use thermocline_simulate::Assumptions;
 pub(crate) fn assumptions(wait: f64) -> Assumptions {
     Assumptions {
         tiers: Assumptions::both_tiers(),
+        objective: None,
         model: CostModel {
             prices: Prices {
                 serverless: UsdPerSecond::of(0.000_76),
