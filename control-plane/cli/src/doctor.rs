@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::{dollars, or_nothing, table};
 use crate::session::Session;
-use crate::view::{List, Placed, Provider};
+use crate::view::{Gpu, List, Placed, Provider};
 
 /// One question and its answer.
 #[derive(Debug, Serialize)]
@@ -64,6 +64,7 @@ async fn checks(session: &Session) -> Vec<Check> {
             checks.push(Check::of("token", Ok(())));
             let local = deployments.iter().any(|it| it.spec.tiers.local.is_some());
             checks.extend(providers.iter().map(|it| provider(it, local)));
+            checks.extend(providers.iter().flat_map(gpus));
             checks.extend(exposure(&providers));
         }
         Err(error) => checks.push(Check::of("token", Err(error))),
@@ -99,6 +100,43 @@ fn provider(provider: &Provider, local: bool) -> Check {
         ok,
         detail,
     }
+}
+
+/// The GPUs that local instances can have.
+fn gpus(provider: &Provider) -> Vec<Check> {
+    let Some(found) = &provider.gpus else {
+        return Vec::new();
+    };
+    let told = |check: String, detail: String| Check {
+        check,
+        ok: true,
+        detail: Some(detail),
+    };
+    let mut checks: Vec<Check> = found
+        .iter()
+        .map(|gpu| told(format!("gpu {}", gpu.index), standing(gpu)))
+        .collect();
+    if let Some(error) = &provider.gpu_error {
+        checks.push(Check {
+            check: "gpus".to_owned(),
+            ok: false,
+            detail: Some(error.clone()),
+        });
+    } else if found.is_empty() {
+        checks.push(told("gpus".to_owned(), "none found".to_owned()));
+    }
+    checks
+}
+
+/// A GPU's name, and what of it is taken.
+fn standing(gpu: &Gpu) -> String {
+    let used = gpu.used_mib.map_or("not told".to_owned(), gib);
+    let (total, reserved) = (gib(gpu.total_mib), gib(gpu.reserved_mib));
+    format!("{}: {total}, used {used}, reserved {reserved}", gpu.name)
+}
+
+fn gib(mib: u64) -> String {
+    format!("{:.1} GiB", mib as f64 / 1024.0)
 }
 
 /// What goes on to be paid if this server never comes back.

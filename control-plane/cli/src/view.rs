@@ -77,6 +77,22 @@ pub(crate) struct Provider {
     /// What its live pods cost an hour.
     #[serde(default)]
     pub(crate) committed_usd_per_hour: f64,
+    /// The GPUs of the server's machine, of the Docker daemon alone.
+    pub(crate) gpus: Option<Vec<Gpu>>,
+    /// Why they could not be read.
+    pub(crate) gpu_error: Option<String>,
+}
+
+/// A GPU of the server's machine.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Gpu {
+    pub(crate) index: u32,
+    pub(crate) name: String,
+    pub(crate) total_mib: u64,
+    /// Whoever takes it; `None` where nobody can tell.
+    pub(crate) used_mib: Option<u64>,
+    /// What local instances were promised.
+    pub(crate) reserved_mib: u64,
 }
 
 /// A deployment, for where it may run.

@@ -86,8 +86,8 @@ impl ControlPlane {
         {
             return LocalFit::BackingOff;
         }
-        let need = deployment.with_spec(|spec| spec.resources.vram);
-        match self.memory.fits(need) {
+        let now = self.clock.now();
+        match deployment.with_spec(|spec| self.machine.fits(&spec.resources, now)) {
             true => LocalFit::Fits,
             false => LocalFit::NoMemory,
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use thermocline_policy::{Defaults, FieldErrors, PolicyMode, Thresholds, UsdPerSecond};
-use thermocline_wire::reader::{Mistakes, Object, text};
+use thermocline_wire::reader::{Mistakes, Object, size, text};
 use thermocline_wire::window_field;
 use thiserror::Error;
 
@@ -69,8 +69,9 @@ pub struct Config {
     pub budget: BudgetConfig,
     /// The Docker daemon.
     pub docker: String,
-    /// GPU memory of this machine, bytes; `None` = ask.
-    pub vram: Option<u64>,
+    /// What local instances may take of each GPU of this machine, bytes; `None`
+    /// = all of every GPU that is found.
+    pub vram: Option<Vec<u64>>,
     /// How long a shutdown waits for work in hand.
     pub grace: Duration,
     /// Who may be on loopback or private addresses.
@@ -219,13 +220,16 @@ fn docker(value: &Value) -> Result<String, String> {
     }
 }
 
-fn vram(value: &Value) -> Result<Option<u64>, String> {
-    match value.as_str() {
-        Some("auto") => Ok(None),
-        _ => thermocline_wire::reader::size(value)
-            .map(Some)
-            .map_err(|e| format!("{e}, or auto")),
-    }
+/// `auto`, one size, or a list of them.
+fn vram(value: &Value) -> Result<Option<Vec<u64>>, String> {
+    let sizes = match value {
+        Value::String(word) if word == "auto" => return Ok(None),
+        Value::Array(sizes) => sizes.iter().map(size).collect(),
+        one => size(one).map(|size| vec![size]),
+    };
+    sizes
+        .map(Some)
+        .map_err(|e: String| format!("{e}; auto, or one for each GPU"))
 }
 
 fn defaults(root: &Object<'_>) -> Defaults {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 use thermocline_clock::Clock;
 use thermocline_policy::{Defaults, Moment, Spec};
-use thermocline_provider::Provider;
+use thermocline_provider::{GpuProbe, Provider};
 use thermocline_store::{DeploymentRow, Postings, Store};
 use thermocline_table::{Config, Deployment, Ended, Snapshot, Table};
 use thermocline_wire::spec_from_json;
@@ -24,7 +24,7 @@ use crate::deployment::Controlled;
 use crate::events::Events;
 use crate::fleet::{Fleet, FleetParts};
 use crate::instance::Instance;
-use crate::memory::Memory;
+use crate::local::Machine;
 use crate::out_of_reach::OutOfReach;
 use crate::prices::Quotes;
 use crate::probe::{Probe, Probing};
@@ -47,8 +47,8 @@ pub struct Parts {
     pub defaults: Defaults,
     /// Deployments are also reached as `NAME.<base_domain>`.
     pub base_domain: String,
-    /// GPU memory of this machine, bytes.
-    pub vram: u64,
+    /// What tells of the GPUs of this machine.
+    pub gpus: Arc<dyn GpuProbe>,
     /// What all deployments together may cost.
     pub budget: BudgetConfig,
     /// The secrets that are sealed in the store.
@@ -73,7 +73,7 @@ pub struct ControlPlane {
     pub(crate) defaults: Defaults,
     pub(crate) providers: Providers,
     pub(crate) events: Events,
-    pub(crate) memory: Memory,
+    pub(crate) machine: Machine,
     pub(crate) budgets: Budgets,
     pub(crate) secrets: Secrets,
     pub(crate) probe: Probing,
@@ -140,7 +140,7 @@ impl ControlPlane {
         });
         let control = Arc::new(ControlPlane {
             events: Events::start(parts.store.clone(), parts.clock.clone()),
-            memory: Memory::new(parts.vram),
+            machine: Machine::new(parts.gpus),
             budgets: Budgets::new(parts.budget),
             secrets: parts.secrets,
             probe: Probing(parts.probe),
@@ -171,10 +171,12 @@ impl ControlPlane {
             nudges,
             loaded: AtomicBool::new(false),
         });
+        control.read_gpus().await;
         control.load().await?;
         tokio::spawn(control.clone().write_notes(noted));
         tokio::spawn(control.clone().pass_when_nudged(nudged));
         tokio::spawn(control.clone().tick());
+        tokio::spawn(control.clone().watch_gpus());
         tokio::spawn(control.clone().post_books());
         control.start_dead_letters(turns).await?;
         control.start_sweeps(parts.hints);

@@ -59,6 +59,7 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
         queue_delay_s: serverless.map_or(0, |t| t.queue_delay.as_secs()),
         cpus: spec.resources.cpus,
         memory_mib: spec.resources.memory.div_ceil(MIB),
+        devices: Vec::new(),
         host_port: spec
             .tiers
             .local

@@ -23,7 +23,7 @@ mod health;
 mod instance;
 mod launch;
 mod listen;
-mod memory;
+mod local;
 mod metrics;
 mod out_of_reach;
 mod pass;

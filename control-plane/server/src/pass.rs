@@ -16,6 +16,7 @@ use crate::control::ControlPlane;
 use crate::deployment::{Controlled, IdleStop};
 use crate::instance::{Instance, Origin};
 use crate::launch::{fingerprint, request};
+use crate::local::Placement;
 use crate::provider::name_for;
 
 impl ControlPlane {
@@ -218,11 +219,16 @@ impl ControlPlane {
             return self.start_failed(deployment, tier, failure("no_daemon", error));
         }
         let id = Ulid::generate().to_string();
-        let need = config.spec.resources.vram;
-        if tier == Tier::Local && !self.memory.reserve(&id, need) {
-            let detail = "the GPU memory of this machine is taken".to_owned();
-            return self.start_failed(deployment, tier, failure("no_capacity", detail));
-        }
+        let placement = match tier {
+            Tier::Local => self.machine.reserve(&id, &config.spec.resources, now),
+            _ => Ok(None),
+        };
+        let placement = match placement {
+            Ok(placement) => placement,
+            Err(short) => {
+                return self.start_failed(deployment, tier, failure("no_capacity", short));
+            }
+        };
         let intent = NewInstance {
             id: id.clone(),
             deployment: config.spec.name.clone(),
@@ -231,23 +237,25 @@ impl ControlPlane {
             slot,
             generation: config.generation,
             fingerprint: wish.mark.to_owned(),
+            placement: placement.as_ref().map(Placement::to_json),
             usd_per_hour: self.pod_price(&config.spec, tier).await,
         };
         let row = match self.intend(deployment, &intent).await {
             Ok(row) => row,
             Err(StoreError::OverBudget(why)) => {
-                self.memory.release(&id);
+                self.machine.release(&id);
                 return self.start_failed(deployment, tier, self.over_budget(why));
             }
             Err(error) => {
-                self.memory.release(&id);
+                self.machine.release(&id);
                 if !matches!(error, StoreError::StartInProgress) {
                     tracing::warn!(%error, "an intent could not be written down");
                 }
                 return;
             }
         };
-        let request = request(&config.spec, tier, &self.owner);
+        let mut request = request(&config.spec, tier, &self.owner);
+        request.devices = placement.map_or_else(Vec::new, |place| place.uuids());
         deployment.set_idle_stop(None);
         let instance = Arc::new(Instance::new(row, provider, request, now, Origin::Intended));
         self.cold_starts.began(&instance);
@@ -266,9 +274,11 @@ impl ControlPlane {
         let Some(provider) = self.providers.get(&row.provider).cloned() else {
             return self.put_out_of_reach(row);
         };
-        let request = deployment.with_spec(|spec| request(spec, row.tier, &self.owner));
-        if row.tier == Tier::Local {
-            self.memory.adopt(&row.id, request.vram_mib << 20);
+        let mut request = deployment.with_spec(|spec| request(spec, row.tier, &self.owner));
+        if let Some(placement) = row.placement.as_deref().and_then(Placement::from_json) {
+            request.devices = placement.uuids();
+            let ready = !row.state.is_starting();
+            self.machine.adopt(&row.id, placement, ready, now);
         }
         deployment.live.traffic[row.tier].touch(now);
         let origin = Origin::Adopted(self.address_of(&row));

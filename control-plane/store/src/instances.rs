@@ -23,6 +23,8 @@ pub struct NewInstance {
     pub generation: i64,
     /// What of the specification it is started with.
     pub fingerprint: String,
+    /// Which GPUs of this machine it gets and how much of them, JSON; for local ones.
+    pub placement: Option<String>,
     /// What it will cost while it exists, where that is known.
     pub usd_per_hour: Option<NanoUsd>,
 }
@@ -208,8 +210,8 @@ async fn insert(
 ) -> Result<Option<InstanceRow>> {
     let row = sqlx::query_as(
         "insert into instances (id, deployment, tier, provider, slot, state, epoch,
-             generation, fingerprint, usd_per_hour, detail, created_at, changed_at)
-         values (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, '', ?10, ?10)
+             generation, fingerprint, usd_per_hour, placement, detail, created_at, changed_at)
+         values (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?11, '', ?10, ?10)
          on conflict (deployment, tier, slot) where state in ('intended', 'starting')
              do nothing
          returning *",
@@ -224,6 +226,7 @@ async fn insert(
     .bind(&new.fingerprint)
     .bind(new.usd_per_hour.map(|price| price.0))
     .bind(now)
+    .bind(new.placement.as_deref())
     .fetch_optional(conn)
     .await;
     row.map_err(|error| match is_taken(&error) {

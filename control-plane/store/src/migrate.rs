@@ -52,6 +52,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "worker_starts",
         sql: include_str!("../../../migrations/sqlite/0008_worker_starts.sql"),
     },
+    Migration {
+        version: 9,
+        name: "placements",
+        sql: include_str!("../../../migrations/sqlite/0009_placements.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

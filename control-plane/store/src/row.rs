@@ -48,6 +48,8 @@ pub struct InstanceRow {
     pub fingerprint: String,
     /// Where it can be reached, JSON, once known.
     pub address: Option<String>,
+    /// Which GPUs of this machine it has and how much of them, JSON; for local ones.
+    pub placement: Option<String>,
     /// What it costs while it exists, where that is known.
     pub usd_per_hour: Option<NanoUsd>,
     /// The last word about it, for people.
@@ -122,6 +124,7 @@ impl FromRow<'_, SqliteRow> for InstanceRow {
             generation: row.try_get("generation")?,
             fingerprint: row.try_get("fingerprint")?,
             address: row.try_get("address")?,
+            placement: row.try_get("placement")?,
             usd_per_hour: row.try_get::<Option<i64>, _>("usd_per_hour")?.map(NanoUsd),
             detail: row.try_get("detail")?,
             created_at: row.try_get("created_at")?,

@@ -106,6 +106,10 @@ pub struct InstanceRequest {
     /// Main memory, MiB; 0 = as the provider sees fit.
     #[serde(default)]
     pub memory_mib: u64,
+    /// The GPUs of this machine that a local container gets, by UUID; `gpus` of
+    /// them, whichever, when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
     /// The port on this machine that a local container is published at; any when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_port: Option<u16>,

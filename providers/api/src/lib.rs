@@ -8,6 +8,7 @@ pub mod cloud;
 pub mod conformance;
 mod error;
 pub mod fleet;
+mod gpu;
 
 use async_trait::async_trait;
 use thermocline_policy::Tier;
@@ -17,6 +18,7 @@ pub use thermocline_wire::provider::{
 };
 
 pub use error::{ProviderError, ProviderErrorKind};
+pub use gpu::{ConfiguredGpus, Gpu, GpuProbe, ProbeError};
 
 /// Which offers are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

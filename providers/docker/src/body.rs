@@ -46,6 +46,8 @@ struct Container {
     memory_bytes: Option<i64>,
     nano_cpus: Option<i64>,
     gpus: u32,
+    /// The GPUs by UUID; whichever where none is named.
+    devices: Vec<String>,
 }
 
 impl Container {
@@ -70,6 +72,7 @@ impl Container {
             memory_bytes: memory_bytes(request.memory_mib),
             nano_cpus: nano_cpus(request.cpus)?,
             gpus: request.gpus,
+            devices: request.devices.clone(),
         })
     }
 
@@ -101,13 +104,23 @@ impl Container {
     }
 
     fn device_requests(&self) -> Option<Vec<DeviceRequest>> {
-        (self.gpus > 0).then(|| {
-            vec![DeviceRequest {
-                count: Some(i64::from(self.gpus)),
-                capabilities: Some(vec![words(["gpu"])]),
-                ..DeviceRequest::default()
-            }]
-        })
+        let gpus = DeviceRequest {
+            capabilities: Some(vec![words(["gpu"])]),
+            ..DeviceRequest::default()
+        };
+        // Docker refuses a request that has both, and fills a count from its first GPU on.
+        let gpus = match (unless_empty(self.devices.clone()), self.gpus) {
+            (None, 0) => return None,
+            (None, count) => DeviceRequest {
+                count: Some(i64::from(count)),
+                ..gpus
+            },
+            (named, _) => DeviceRequest {
+                device_ids: named,
+                ..gpus
+            },
+        };
+        Some(vec![gpus])
     }
 
     fn port_bindings(&self) -> PortMap {
@@ -145,7 +158,8 @@ fn environment(request: &InstanceRequest) -> Result<Vec<String>, ProviderError> 
             "the environment variable `{key}` is not allowed"
         )));
     }
-    let hidden = (request.gpus == 0).then(|| "NVIDIA_VISIBLE_DEVICES=void".to_owned());
+    let none = request.gpus == 0 && request.devices.is_empty();
+    let hidden = none.then(|| "NVIDIA_VISIBLE_DEVICES=void".to_owned());
     let lines = request.env.iter().map(|(k, v)| format!("{k}={v}"));
     Ok(lines.chain(hidden).collect())
 }

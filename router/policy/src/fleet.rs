@@ -31,7 +31,7 @@ pub use failure::{AfterFailure, Attempt, FailureKind, Patience, after_failure, c
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use heat::Heat;
 pub use identity::Identity;
-pub use memory::{Admission, Device, Eviction, Resident, Want, admit};
+pub use memory::{Admission, Device, Eviction, Resident, Shortage, Stage, Want, admit, shortage};
 pub use mib::Mib;
 pub use queue::{Peer, QueueView, Residence, WorkerView};
 pub use regroup::{Regroup, Waiting};

@@ -20,6 +20,7 @@ mod plan;
 mod quantity;
 mod rate;
 mod regret;
+pub mod room;
 mod scale;
 mod shadow;
 mod spec;

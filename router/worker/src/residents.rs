@@ -6,21 +6,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thermocline_policy::Moment;
+pub(crate) use thermocline_policy::fleet::Stage;
 use thermocline_policy::fleet::{Eviction, Heat, Mib, Residence, Resident};
 use thermocline_wire::fleet as wire;
 
 use rate::LoadRate;
-
-/// Where a model stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// On its way in; its memory is reserved.
-    Loading,
-    /// It answers.
-    Ready,
-    /// On its way out; its memory is not free yet.
-    Leaving,
-}
 
 /// One model.
 #[derive(Debug, Clone)]
@@ -177,8 +167,7 @@ impl Residents {
                 share: entry.share(),
                 in_flight: entry.in_flight,
                 waiting: waiting(name),
-                // What leaves cannot be evicted again; its memory is not free before it is gone.
-                loading: entry.stage != Stage::Ready,
+                stage: entry.stage,
                 since: entry.since,
                 heat: self.heat.get(name).copied().unwrap_or_default(),
                 load_time: entry.load_time,

@@ -17,8 +17,8 @@ use thermocline_clock::{Clock, ManualClock};
 use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, TrustedProxies};
 use thermocline_policy::Defaults;
-use thermocline_provider::Provider;
 use thermocline_provider::fleet::SharedFleet;
+use thermocline_provider::{ConfiguredGpus, GpuProbe, Provider};
 use thermocline_server::{
     AdminToken, BudgetConfig, ControlPlane, DeadLetterSettings, FleetParts, HttpProbe, KeyOrigin,
     Parts, PoolSettings, Redaction, Secrets, serve_admin,
@@ -44,8 +44,8 @@ pub struct Setup {
     pub providers: Vec<(String, Arc<dyn Provider>)>,
     /// What a deployment that says nothing gets.
     pub defaults: Defaults,
-    /// GPU memory of the machine, bytes.
-    pub vram: u64,
+    /// The GPUs of the machine.
+    pub gpus: Arc<dyn GpuProbe>,
     /// What all deployments together may cost.
     pub budget: BudgetConfig,
     /// Peers that are believed.
@@ -73,7 +73,7 @@ impl Setup {
             clock: Clock::system(),
             providers: Vec::new(),
             defaults: Defaults::default(),
-            vram: 0,
+            gpus: Arc::new(ConfiguredGpus::default()),
             budget: BudgetConfig::default(),
             trusted: Vec::new(),
             base_domain: String::new(),
@@ -185,7 +185,7 @@ impl System {
             trusted: self.setup.trusted.clone(),
             base_domain: self.setup.base_domain.clone(),
             folder: self.setup.folder.clone(),
-            vram: self.setup.vram,
+            gpus: self.setup.gpus.clone(),
             budget: self.setup.budget,
             timeouts: self.setup.timeouts,
             fleet: self.setup.fleet.clone(),
@@ -211,7 +211,7 @@ struct Wiring {
     clock: Clock,
     defaults: Defaults,
     base_domain: String,
-    vram: u64,
+    gpus: Arc<dyn GpuProbe>,
     budget: BudgetConfig,
     trusted: Vec<String>,
     timeouts: Timeouts,
@@ -230,7 +230,7 @@ impl Wiring {
             clock: setup.clock.clone(),
             defaults: setup.defaults.clone(),
             base_domain: setup.base_domain.clone(),
-            vram: setup.vram,
+            gpus: setup.gpus.clone(),
             budget: setup.budget,
             trusted: setup.trusted.clone(),
             timeouts: setup.timeouts,
@@ -265,7 +265,7 @@ impl Wiring {
             clock: self.clock.clone(),
             defaults: self.defaults,
             base_domain: self.base_domain,
-            vram: self.vram,
+            gpus: self.gpus,
             budget: self.budget,
             providers: self.providers,
             fleet: self.fleet,

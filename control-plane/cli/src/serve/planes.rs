@@ -12,7 +12,8 @@ use futures_util::StreamExt;
 use thermocline_clock::Clock;
 use thermocline_edge::{Lifecycle, Timeouts, listen};
 use thermocline_gateway::{FlightLimits, Gateway, Settings, Threads, TrustedProxies};
-use thermocline_provider::Provider;
+use thermocline_gpu::DriverProbe;
+use thermocline_provider::{ConfiguredGpus, GpuProbe, Provider};
 use thermocline_server::{
     AdminToken, Config, ControlPlane, FleetParts, HttpProbe, Parts, Redaction, Secrets,
     check_token, serve_admin,
@@ -179,10 +180,10 @@ async fn control_plane(
     let parts = Parts {
         store,
         table: on.table,
-        clock: on.clock,
+        clock: on.clock.clone(),
         defaults: config.defaults.clone(),
         base_domain: config.base_domain.clone(),
-        vram: config.vram.unwrap_or(0),
+        gpus: gpus(config, &on.clock),
         budget: config.budget,
         secrets: on.secrets,
         providers,
@@ -198,6 +199,16 @@ async fn control_plane(
     let control = ControlPlane::start(parts).await;
     let control = control.map_err(|error| Failure::fault(error.to_string()))?;
     Ok((control, own))
+}
+
+/// The GPUs of this machine: what is found, as far as the configuration lets it
+/// be used, or what is configured where nothing is found.
+fn gpus(config: &Config, clock: &Clock) -> Arc<dyn GpuProbe> {
+    let driver = DriverProbe::new(clock);
+    match config.vram.clone() {
+        Some(limits) => Arc::new(driver.within(ConfiguredGpus::new(limits))),
+        None => Arc::new(driver),
+    }
 }
 
 /// With the fail points of a debug build, where the environment names one.

@@ -73,6 +73,53 @@ async fn doctor_misses_docker_only_where_something_is_to_run_there() {
 }
 
 #[tokio::test]
+async fn doctor_tells_of_the_gpus_that_were_found() {
+    let of = |gpus: Value, error: Value| {
+        let docker = json!({ "name": "docker", "health": "ok", "gpus": gpus, "gpu_error": error });
+        [
+            ("GET /healthz", ok()),
+            ("GET /readyz", ok()),
+            (PROVIDERS, list(&json!([docker]))),
+            (DEPLOYMENTS, list(&json!([]))),
+        ]
+    };
+    let two = json!([
+        { "index": 0, "name": "NVIDIA L4", "total_mib": 23_034, "used_mib": 471, "reserved_mib": 11_264 },
+        { "index": 1, "name": "configured", "total_mib": 24_576, "used_mib": null, "reserved_mib": 0 },
+    ]);
+    let ran = Stub::start(of(two, Value::Null))
+        .await
+        .run(&["doctor"])
+        .await;
+    let table = "\
+CHECK             RESULT   DETAIL
+server            ok       -
+ready             ok       -
+token             ok       -
+provider docker   ok       -
+gpu 0             ok       NVIDIA L4: 22.5 GiB, used 0.5 GiB, reserved 11.0 GiB
+gpu 1             ok       configured: 24.0 GiB, used not told, reserved 0.0 GiB
+";
+    assert_eq!(ran, said(table));
+    let none = Stub::start(of(json!([]), Value::Null)).await;
+    assert!(
+        none.run(&["doctor"])
+            .await
+            .out
+            .contains("gpus              ok       none found\n")
+    );
+    let broken = Stub::start(of(json!([]), json!("NVML did not answer in time"))).await;
+    let ran = broken.run(&["doctor"]).await;
+    assert!(
+        ran.out
+            .contains("gpus              FAILED   NVML did not answer in time\n"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(ran.code, 1);
+}
+
+#[tokio::test]
 async fn doctor_says_what_would_go_on_without_the_server() {
     let provider = |name: &str, usd: f64| json!({ "name": name, "health": "ok", "committed_usd_per_hour": usd });
     let stub = Stub::start([

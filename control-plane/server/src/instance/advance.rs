@@ -50,6 +50,9 @@ impl ControlPlane {
         self.cold_starts
             .moved(&instance.id, &state, why, self.clock.now());
         instance.apply(state.clone(), epoch, changes, now);
+        if state.is_ready() {
+            self.machine.ready(&instance.id, self.clock.now());
+        }
         if state.is_ready() && instance.backend().is_none_or(|b| b.is_retired()) {
             self.restore_backend(deployment, instance);
         }

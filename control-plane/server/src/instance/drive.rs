@@ -38,7 +38,7 @@ impl ControlPlane {
             }
         }
         self.index().remove(&instance.id);
-        self.memory.release(&instance.id);
+        self.machine.release(&instance.id);
         deployment.remove_instance(&instance.id);
         self.heed_budgets();
         self.nudge(&deployment);

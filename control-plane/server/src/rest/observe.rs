@@ -13,6 +13,7 @@ use super::deployments::find;
 use super::params::{self, Asked, Named};
 use super::{Control, Problem};
 use crate::metrics::render;
+use crate::provider::DOCKER;
 use crate::status::{decision_json, instance_json};
 
 pub(super) async fn decision(
@@ -129,14 +130,19 @@ pub(super) async fn providers(State(control): Control) -> Json<Value> {
                 let left = now.until(until).as_micros() as i64;
                 rfc3339(control.clock.wall_micros() + left)
             });
-            json!({
+            let mut item = json!({
                 "name": provider.name,
                 "kind": provider.kind,
                 "health": condition.health(),
                 "rate_limited_until": until,
                 "last_error": condition.last_error,
                 "committed_usd_per_hour": control.committed_at(&provider.name).as_usd(),
-            })
+            });
+            if provider.name == DOCKER {
+                let (gpus, error) = control.machine.json();
+                (item["gpus"], item["gpu_error"]) = (json!(gpus), json!(error));
+            }
+            item
         })
         .collect();
     Json(json!({ "items": items, "next": null }))

@@ -30,6 +30,7 @@ async fn store_with(names: &[&str]) -> Store {
 async fn an_intent_reads_back() {
     let store = store_with(&["a"]).await;
     let new = NewInstance {
+        placement: Some("{}".into()),
         usd_per_hour: Some(NanoUsd(1_200_000_000)),
         ..instance("i1", "a", 3)
     };
@@ -45,6 +46,7 @@ async fn an_intent_reads_back() {
         generation: 1,
         fingerprint: "f1".into(),
         address: None,
+        placement: Some("{}".into()),
         usd_per_hour: Some(NanoUsd(1_200_000_000)),
         detail: String::new(),
         created_at: NOW,

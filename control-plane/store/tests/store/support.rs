@@ -53,6 +53,7 @@ pub(crate) fn instance(id: &str, deployment: &str, slot: u32) -> NewInstance {
         slot,
         generation: 1,
         fingerprint: "f1".into(),
+        placement: None,
         usd_per_hour: None,
     }
 }

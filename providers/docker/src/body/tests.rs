@@ -22,6 +22,7 @@ fn request() -> InstanceRequest {
         queue_delay_s: 0,
         cpus: 1.5,
         memory_mib: 2048,
+        devices: Vec::new(),
         host_port: Some(18000),
         fleet: None,
     }
@@ -80,6 +81,7 @@ fn what_is_not_asked_for_is_left_to_docker() {
         gpus: 0,
         cpus: 0.0,
         memory_mib: 0,
+        devices: Vec::new(),
         host_port: None,
         ..request()
     };
@@ -90,6 +92,23 @@ fn what_is_not_asked_for_is_left_to_docker() {
     assert!(body.get("Entrypoint").is_none() && body.get("Cmd").is_none());
     let port = &body["HostConfig"]["PortBindings"]["8000/tcp"][0]["HostPort"];
     assert_eq!(port, "0");
+}
+
+#[test]
+fn a_placement_names_its_gpus_and_no_count() {
+    for gpus in [0, 2] {
+        let placed = InstanceRequest {
+            gpus,
+            devices: vec!["GPU-8f2f".into(), "GPU-3b9f".into()],
+            ..request()
+        };
+        let made = body(&placed);
+        assert_eq!(
+            made["HostConfig"]["DeviceRequests"],
+            json!([{ "DeviceIDs": ["GPU-8f2f", "GPU-3b9f"], "Capabilities": [["gpu"]] }])
+        );
+        assert_eq!(made["Env"], json!(["STEPS=30"]), "they are not hidden");
+    }
 }
 
 #[test]

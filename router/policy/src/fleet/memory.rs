@@ -5,14 +5,17 @@
 //! models are held but what it would cost to load them again.
 
 mod device;
+mod shortage;
 mod victims;
 
 use std::time::Duration;
 
-use self::device::vacate;
+use self::device::{free, vacate};
 use self::victims::{Vacancy, Weight};
 use super::{Heat, Mib, Terms};
 use crate::Moment;
+
+pub use shortage::{Shortage, shortage};
 
 /// One device's memory: a GPU's, or the main memory of a worker without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,17 @@ pub struct Device {
     /// What was free of it at the last reading, whoever took the rest; `None`
     /// where nobody can tell.
     pub free: Option<Mib>,
+}
+
+/// Where a model stands in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// On its way in: its memory is reserved, and no reading need show it yet.
+    Loading,
+    /// It answers.
+    Ready,
+    /// On its way out: its memory is not free yet.
+    Leaving,
 }
 
 /// A model that a worker holds.
@@ -37,8 +51,8 @@ pub struct Resident<'a> {
     pub in_flight: u32,
     /// Jobs that wait for it.
     pub waiting: u32,
-    /// Whether it is still being loaded.
-    pub loading: bool,
+    /// Where it stands.
+    pub stage: Stage,
     /// When its loading began.
     pub since: Moment,
     /// How much it is used.
@@ -114,8 +128,8 @@ pub enum Admission<'a> {
 ///   and replaced by what is read afterwards. Where a live reading shows less free than
 ///   that leaves, the reading holds.
 /// * Never evicted are models with work in hand, unless they are preemptible and
-///   `want` is not; models that are being loaded; and pinned ones, as long as
-///   their terms pin them.
+///   `want` is not; models that are being loaded, or leave already; and pinned
+///   ones, as long as their terms pin them.
 /// * Models younger than the minimum residence, and those with jobs waiting, are
 ///   evicted only for a model that is starving or pinned.
 /// * Of the others those go that will be missed least: heat × (load time + what

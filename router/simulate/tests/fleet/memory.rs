@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thermocline_policy::Moment;
 use thermocline_policy::fleet::{
-    Admission, Device, Eviction, Heat, Mib, Residence, Resident, Want, admit,
+    Admission, Device, Eviction, Heat, Mib, Residence, Resident, Stage, Want, admit,
 };
 
 use crate::catalog::Catalog;
@@ -124,7 +124,11 @@ impl Memory {
                 share: model.terms.share(),
                 in_flight: held.in_flight,
                 waiting: waiting(*index),
-                loading: held.ready.is_none(),
+                stage: if held.ready.is_none() {
+                    Stage::Loading
+                } else {
+                    Stage::Ready
+                },
                 since: held.since,
                 heat: self.heat[*index],
                 load_time: model.load_time,

@@ -1,24 +1,36 @@
 //! The local tier: what fits on this machine, and what happens when it does not.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use thermocline_provider::ProviderErrorKind;
+use thermocline_clock::ManualClock;
+use thermocline_provider::{ConfiguredGpus, GpuProbe, ProviderErrorKind};
 use thermocline_support::backend::Latch;
+use thermocline_support::gpus::GIB;
 use thermocline_support::provider::{Call, FakeProvider, Fault};
 use thermocline_support::system::{Setup, manual_clock};
 
 use crate::scene::{SECOND, Scene, ok};
 
-const GIB: u64 = 1 << 30;
-
 /// A system with 24 GiB of GPU memory, and its Docker daemon.
 async fn machine() -> (Scene, FakeProvider) {
     let time = manual_clock();
-    let cloud = FakeProvider::new(&time.clock(), |_| ok().into());
     let docker = FakeProvider::new(&time.clock(), |_| ok().into());
+    let scene = machine_of(time, &docker, ConfiguredGpus::new(vec![24 * GIB])).await;
+    (scene, docker)
+}
+
+/// A system with these GPUs and this Docker daemon.
+pub(crate) async fn machine_of(
+    time: ManualClock,
+    docker: &FakeProvider,
+    gpus: impl GpuProbe + 'static,
+) -> Scene {
+    let cloud = FakeProvider::new(&time.clock(), |_| ok().into());
     let setup = Setup::new().on(&time);
     let mut setup = setup.provider("toy", cloud.clone());
     setup = setup.provider("docker", docker.clone());
-    setup.vram = 24 * GIB;
+    setup.gpus = Arc::new(gpus);
     let system = setup.start().await;
     let scene = Scene {
         time,
@@ -27,10 +39,10 @@ async fn machine() -> (Scene, FakeProvider) {
     };
     docker.wait_for(|truth| truth.count(Call::List) > 0).await;
     scene.step(SECOND).await;
-    (scene, docker)
+    scene
 }
 
-async fn deploy(scene: &Scene, name: &str, vram: &str) {
+pub(crate) async fn deploy(scene: &Scene, name: &str, vram: &str) {
     let spec = json!({
         "name": name, "image": "i:1", "resources": { "vram": vram },
         "tiers": { "local": { "idle_timeout": "5m" }, "serverless": { "provider": "toy" } },
@@ -38,7 +50,7 @@ async fn deploy(scene: &Scene, name: &str, vram: &str) {
     scene.system.admin.deploy(spec).await;
 }
 
-async fn served_by(scene: &Scene, name: &str) -> String {
+pub(crate) async fn served_by(scene: &Scene, name: &str) -> String {
     let mut client = scene.system.client().await;
     let request = client.request("GET", &format!("/d/{name}/x"));
     let response = request.send().await.unwrap();

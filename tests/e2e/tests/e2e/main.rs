@@ -18,6 +18,7 @@ mod edits;
 mod events;
 mod fleet;
 mod fleet_requests;
+mod gpus;
 mod guard;
 mod headers;
 mod health;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use thermocline_clock::ManualClock;
 use thermocline_policy::{Defaults, Moment, Tier};
-use thermocline_provider::{Address, Provider};
+use thermocline_provider::{Address, ConfiguredGpus, Provider};
 use thermocline_server::{
     AdminToken, BudgetConfig, ControlPlane, KeyOrigin, Parts, Probe, Redaction, Secrets, router,
 };
@@ -179,7 +179,7 @@ impl World {
             clock: self.time.clock(),
             defaults: Defaults::default(),
             base_domain: String::new(),
-            vram: 0,
+            gpus: Arc::new(ConfiguredGpus::default()),
             budget: BudgetConfig::default(),
             providers,
             fleet: None,

@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 
 use super::victims::candidates;
-use super::{Device, Eviction, Mib, Resident, Vacancy, Want, Weight};
+use super::{Device, Eviction, Mib, Resident, Stage, Vacancy, Want, Weight};
 use crate::Moment;
 
 /// How `device` gets room for its share of what `want` names, at the least
@@ -25,14 +25,14 @@ pub(super) fn vacate(
 
 /// What is free of `device`: what reservations leave, or less where the last
 /// reading says so. A model that is being loaded may not be in that reading yet.
-fn free(device: usize, devices: &[Device], residents: &[Resident]) -> Mib {
+pub(super) fn free(device: usize, devices: &[Device], residents: &[Resident]) -> Mib {
     let there = residents
         .iter()
         .filter(|resident| resident.devices.contains(&device));
     let (mut reserved, mut loading) = (Mib::ZERO, Mib::ZERO);
     for resident in there {
         reserved = reserved + resident.share;
-        if resident.loading {
+        if resident.stage == Stage::Loading {
             loading = loading + resident.share;
         }
     }

@@ -29,7 +29,7 @@ fn idle(model: &str, share: u64, uses: u64) -> Resident<'_> {
         share: Mib(share),
         in_flight: 0,
         waiting: 0,
-        loading: false,
+        stage: Stage::Ready,
         since: at(0),
         heat: heat(uses),
         load_time: Duration::from_secs(10),
@@ -130,7 +130,7 @@ fn work_in_hand_a_load_and_a_pin_are_never_interrupted() {
             ..idle("busy", 100, 0)
         },
         Resident {
-            loading: true,
+            stage: Stage::Loading,
             ..idle("loading", 100, 0)
         },
     ];
@@ -247,7 +247,7 @@ fn a_reading_that_shows_less_free_is_believed() {
         Admission::Fits { devices: vec![0] }
     );
     let loading = [Resident {
-        loading: true,
+        stage: Stage::Loading,
         ..idle("loading", 30, 0)
     }];
     assert_eq!(
@@ -301,7 +301,11 @@ fn any_resident() -> impl Strategy<Value = Resident<'static>> {
         Resident {
             in_flight,
             waiting,
-            loading: loading && in_flight == 0,
+            stage: if loading && in_flight == 0 {
+                Stage::Loading
+            } else {
+                Stage::Ready
+            },
             since: at(since),
             pinned: pinned && share < 5,
             preemptible,
@@ -345,7 +349,7 @@ proptest! {
                 prop_assert!(free + freed >= memory);
                 for victim in gone {
                     prop_assert!(free + freed - victim.share.0 < memory, "{} could have stayed", victim.model);
-                    prop_assert!(!victim.pinned && !victim.loading);
+                    prop_assert!(!victim.pinned && victim.stage == Stage::Ready);
                     prop_assert!(victim.in_flight == 0 || (victim.preemptible && !preemptible));
                     let forced = victim.waiting > 0 || victim.since > at(970);
                     prop_assert!(!forced || victim.preemptible || (starving && !preemptible));

@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 
-use super::{Eviction, Mib, Resident, Want};
+use super::{Eviction, Mib, Resident, Stage, Want};
 use crate::Moment;
 
 /// How reluctantly a model is evicted; the first goes first.
@@ -106,7 +106,7 @@ fn cost(resident: &Resident, rules: &Eviction, now: Moment) -> f64 {
 
 /// How reluctantly `resident` makes room for `want`; `None` = it does not.
 fn reluctance(want: &Want, resident: &Resident, young: bool) -> Option<Reluctance> {
-    if resident.pinned || resident.loading {
+    if resident.pinned || resident.stage != Stage::Ready {
         return None;
     }
     let yields = resident.preemptible && !want.terms.preemptible;
