@@ -13,8 +13,8 @@ mod gpu;
 use async_trait::async_trait;
 use thermocline_policy::Tier;
 pub use thermocline_wire::provider::{
-    Address, Capabilities, FleetRequest, InstancePage, InstanceRequest, Offer, ProviderInstance,
-    ProviderState,
+    Address, Capabilities, FleetRequest, InstancePage, InstanceRequest, Offer, PROTOCOL,
+    ProviderInstance, ProviderState,
 };
 
 pub use error::{ProviderError, ProviderErrorKind};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use thermocline_policy::Tier;
 use thermocline_provider::{
-    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, PROTOCOL, Provider,
     ProviderError, ProviderErrorKind, ProviderInstance,
 };
 
@@ -12,8 +12,6 @@ use crate::create::Creation;
 use crate::pull::still_pulling;
 use crate::{DockerProvider, names, state};
 
-/// Version 1 of the provider protocol.
-const PROTOCOL: u32 = 1;
 /// How many containers are read at a time for one list.
 const READERS: usize = 8;
 

@@ -7,8 +7,8 @@ use reqwest::Method;
 use thermocline_policy::Tier;
 use thermocline_provider::cloud::{Doubts, Marks, Turns};
 use thermocline_provider::{
-    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
-    ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
+    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, PROTOCOL,
+    Provider, ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
 };
 
 use crate::account::Account;
@@ -23,9 +23,6 @@ use crate::said::Thing;
 use crate::search::Known;
 use crate::settings::Settings;
 use crate::{address, endpoint, pod};
-
-/// The protocol's version.
-const PROTOCOL: u32 = 1;
 
 /// RunPod as a provider.
 pub struct RunpodProvider {
@@ -144,20 +141,19 @@ impl RunpodProvider {
                     create::endpoint(key, request, hardware, &self.settings)?,
                 ),
             };
-            match self
+            self.doubts.raise(key);
+            let answer = self
                 .account
                 .write::<Thing>(Method::POST, &[path], &body)
-                .await
-            {
-                Ok(made) => return self.made(key, request, made),
-                Err(failed) if failed.doubtful => {
-                    self.doubts.raise(key);
-                    return Err(failed.error);
-                }
-                Err(failed) if failed.error.kind == ProviderErrorKind::NoCapacity => {
-                    refusal = failed.error;
-                }
-                Err(failed) => return Err(failed.error),
+                .await;
+            match answer {
+                Ok(made) => return self.made(request, made),
+                Err(failed) if failed.doubtful => return Err(failed.error),
+                Err(failed) => refusal = failed.error,
+            }
+            self.doubts.settle(key);
+            if refusal.kind != ProviderErrorKind::NoCapacity {
+                break;
             }
         }
         Err(refusal)
@@ -165,26 +161,18 @@ impl RunpodProvider {
 
     fn made(
         &self,
-        key: &str,
         request: &InstanceRequest,
         made: Thing,
     ) -> Result<ProviderInstance, ProviderError> {
-        let unreadable = || {
-            self.doubts.raise(key);
-            malformed()
-        };
-        let marks = made
-            .env
-            .as_ref()
-            .and_then(Marks::read)
-            .ok_or_else(unreadable)?;
-        let id = usable(&made.id).ok_or_else(unreadable)?.to_owned();
+        // What cannot be read leaves the doubt.
+        let marks = made.env.as_ref().and_then(Marks::read);
+        let marks = marks.ok_or_else(malformed)?;
+        let id = usable(&made.id).ok_or_else(malformed)?.to_owned();
         let id = match request.tier {
             Tier::Pod => Id::Pod(id),
             _ => Id::Endpoint(id),
         };
         let instance = self.describe(&id, &made, &marks)?;
-        self.doubts.settle(key);
         self.doubts.made(&instance.id);
         self.known.remember(id, marks);
         Ok(instance)
@@ -243,11 +231,10 @@ impl Provider for RunpodProvider {
         }
         let _one = self.turns.take(key).await;
         if let Some(found) = self.search(request.tier, &request.owner, key).await? {
-            self.doubts.settle(key);
+            self.doubts.seen(key, &found.id);
             return Ok(found);
         }
-        // What this process made itself is there, also while lists lack it.
-        if !self.doubts.may_create(key) || self.is_young_key(key, &request.owner) {
+        if !self.doubts.may_create(key) {
             return Err(unavailable("whether it was made is not known yet"));
         }
         self.make(key, request).await
@@ -312,20 +299,5 @@ impl Provider for RunpodProvider {
     fn reach(&self, address: &Address) -> Address {
         let (url, token) = (self.translator.url(), self.translator.token());
         address::reached(address, &self.account.key, url, token)
-    }
-}
-
-impl RunpodProvider {
-    /// Whether the instance of `key` was made a moment ago, and lists may lack it.
-    fn is_young_key(&self, key: &str, owner: &str) -> bool {
-        self.doubts
-            .young()
-            .iter()
-            .filter_map(|id| Id::parse(id))
-            .any(|id| {
-                self.known
-                    .marks(&id)
-                    .is_some_and(|marks| marks.key == key && marks.owner == owner)
-            })
     }
 }

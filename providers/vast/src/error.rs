@@ -20,18 +20,14 @@ pub(crate) struct No {
 impl No {
     /// Reads `body`; `None` when a success is one.
     pub(crate) fn read(status: u16, body: &[u8]) -> Option<Self> {
-        let said = serde_json::from_slice::<Refusal>(body).ok();
+        let said = Refusal::read(body);
         let good = (200..300).contains(&status);
         if good && said.as_ref().is_none_or(|it| it.success != Some(false)) {
             return None;
         }
         let json = said.is_some();
         let (words, contract) = match said {
-            Some(said) => {
-                let words = [said.error, said.msg, said.message, said.detail];
-                let words: Vec<String> = words.into_iter().flatten().collect();
-                (words.join(": "), said.new_contract)
-            }
+            Some(said) => (said.words.join(": "), said.new_contract),
             None => (text(body), None),
         };
         Some(No {
@@ -178,6 +174,36 @@ mod tests {
     fn an_error_may_name_the_instance_that_it_made() {
         let body = r#"{"success":false,"error":"bid too low","new_contract":77}"#;
         assert_eq!(no(400, body).contract, Some(77));
+    }
+
+    #[test]
+    fn a_field_of_an_odd_type_loses_no_other() {
+        let odd = [
+            (
+                r#"{"success":false,"error":null,"msg":["no_such_ask"],"new_contract":"77"}"#,
+                Some(77),
+            ),
+            (
+                r#"{"success":false,"error":{"code":"no_such_ask"},"new_contract":[]}"#,
+                None,
+            ),
+            (
+                r#"{"success":false,"detail":7,"message":"no_such_ask 7"}"#,
+                None,
+            ),
+        ];
+        for (body, contract) in odd {
+            let no = no(200, body);
+            assert_eq!(
+                (no.kind(), no.contract),
+                (Kind::NoCapacity, contract),
+                "{body}"
+            );
+        }
+        assert_eq!(
+            no(400, r#"{"success":"false","error":1}"#).kind(),
+            Kind::Invalid
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use thermocline_policy::Tier;
 use thermocline_provider::cloud::{Doubts, Marks, Turns, key_in};
 use thermocline_provider::{
-    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, PROTOCOL, Provider,
     ProviderError, ProviderInstance,
 };
 
@@ -22,9 +22,6 @@ use crate::rent::Tried;
 use crate::said::{One, Record};
 use crate::settings::Settings;
 use crate::{ask, create};
-
-/// The protocol's version.
-const PROTOCOL: u32 = 1;
 
 /// Vast.ai as a provider.
 pub struct VastProvider {
@@ -65,10 +62,7 @@ impl VastProvider {
             };
             let marks = Marks::read(&env).filter(|it| it.owner == owner && it.key == key);
             if let Some(marks) = marks {
-                // A young one may be missing from the next list again.
-                if !self.doubts.is_young(&record.id.to_string()) {
-                    self.doubts.settle(key);
-                }
+                self.doubts.seen(key, &record.id.to_string());
                 owned.push(instance(record, &marks));
             }
         }
@@ -131,7 +125,10 @@ impl VastProvider {
         };
         let env = record.env();
         let env = env.ok_or_else(|| unavailable("Vast.ai does not say whose it is"))?;
-        Ok(Marks::read(&env).map(|marks| (record, marks)))
+        let label = record.label.as_deref().unwrap_or_default();
+        // The label must say the same: marks alone can be copied with a template.
+        let ours = Marks::read(&env).filter(|it| key_in(label, &it.owner) == Some(it.key.as_str()));
+        Ok(ours.map(|marks| (record, marks)))
     }
 }
 

@@ -90,7 +90,6 @@ impl VastProvider {
             query: &[],
             body: Some(&body),
         };
-        // Also where nobody waits for the answer any more.
         self.doubts.raise(&marks.key);
         match self.account.call::<Rented>(call).await {
             Ok(rented) => Ok(Try::Made(self.made(rented.new_contract, ask, marks))),
@@ -99,7 +98,7 @@ impl VastProvider {
     }
 
     fn made(&self, id: u64, ask: &Ask, marks: &Marks) -> ProviderInstance {
-        // Until lists show it, the doubt stays: the same create makes no second one.
+        // The doubt stays until it is seen: the same create makes no second one.
         self.doubts.made(&id.to_string());
         ProviderInstance {
             id: id.to_string(),

@@ -112,14 +112,43 @@ pub(crate) struct Rented {
 }
 
 /// What a refusal says, in one of its shapes.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) success: Option<bool>,
-    pub(crate) error: Option<String>,
-    pub(crate) msg: Option<String>,
-    pub(crate) message: Option<String>,
-    pub(crate) detail: Option<String>,
+    /// What it says in words, wherever that stands.
+    pub(crate) words: Vec<String>,
     /// The instance that was made all the same.
     pub(crate) new_contract: Option<u64>,
+}
+
+impl Refusal {
+    /// The refusal in `body`; `None` where that is no JSON object. Each field is
+    /// read by itself: one of an odd type loses no other.
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        let said: Value = serde_json::from_slice(body).ok()?;
+        let said = said.as_object()?;
+        let words = ["error", "msg", "message", "detail"];
+        Some(Refusal {
+            success: said.get("success").and_then(Value::as_bool),
+            words: words
+                .iter()
+                .filter_map(|name| text(said.get(*name)?))
+                .collect(),
+            new_contract: said.get("new_contract").and_then(number),
+        })
+    }
+}
+
+/// Text as it is, and what else there is as JSON.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// A whole number, also as text.
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

@@ -132,7 +132,6 @@ fn route(service: &Arc<Service>, call: &Call) -> Result<Value, No> {
         ("PUT", ["api", "v0", "asks", id]) => service.rent(number(id)?, &call.body),
         ("GET", ["api", "v1", "instances"]) => page(service, &call.query),
         ("GET", ["api", "v0", "instances", id]) => service.instance(number(id)?),
-        ("PUT", ["api", "v0", "instances", id]) => service.manage(number(id)?, &call.body),
         ("DELETE", ["api", "v0", "instances", id]) => service.destroy(number(id)?),
         _ => Err(No::new(404, "not_found", "no such path")),
     }

@@ -22,8 +22,6 @@ pub(crate) enum Phase {
     Offline,
     /// It is stopped, and meant to run.
     Outbid,
-    /// It is stopped, and meant to be.
-    Stopped,
 }
 
 /// One instance.
@@ -54,7 +52,7 @@ impl Instance {
         match self.phase {
             Phase::Exited => Some("exited"),
             Phase::Offline => Some("offline"),
-            Phase::Outbid | Phase::Stopped => Some("stopped"),
+            Phase::Outbid => Some("stopped"),
             Phase::Up if age < settings.provisioning => None,
             Phase::Up if self.never_ready => Some("loading"),
             Phase::Up if age < settings.provisioning + settings.loading => Some("loading"),
@@ -99,11 +97,7 @@ impl Instance {
         let mapped = self.listens(now, settings);
         let ports = mapped.then(|| self.ports.iter().map(mapping).collect::<BTreeMap<_, _>>());
         let env: Vec<(&String, &String)> = self.env.iter().collect();
-        let meant = if self.phase == Phase::Stopped {
-            "stopped"
-        } else {
-            "running"
-        };
+        let meant = "running";
         json!({
             "id": id, "label": self.label, "actual_status": status, "intended_status": meant,
             "cur_state": if self.phase == Phase::Up { "running" } else { "stopped" }, "next_state": meant,
@@ -184,24 +178,6 @@ impl Service {
         }
         if !take(&mut state.faults.ignored_deletes) {
             state.drop_instance(id, now);
-        }
-        Ok(json!({ "success": true }))
-    }
-
-    /// `PUT /api/v0/instances/ID`: stops it, or labels it anew.
-    pub(crate) fn manage(&self, id: u64, body: &Value) -> Result<Value, No> {
-        let now = self.clock.now();
-        let mut state = self.lock();
-        let instance = state.instances.get_mut(&id);
-        let instance = instance.ok_or_else(|| No::no_such_instance(id))?;
-        if let Some(label) = body["label"].as_str() {
-            instance.label = label.to_owned();
-        }
-        match body["state"].as_str() {
-            Some("stopped") => instance.end(Phase::Stopped, now),
-            Some("running") => instance.end(Phase::Up, now),
-            Some(_) => return Err(No::invalid_args("state")),
-            None => {}
         }
         Ok(json!({ "success": true }))
     }

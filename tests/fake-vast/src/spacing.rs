@@ -34,7 +34,6 @@ pub(crate) fn lane(method: &str, path: &[String]) -> Lane {
         ("POST", "bundles") => ("search", 2.0),
         ("PUT", "asks") => ("create", 4.5),
         ("DELETE", _) => ("destroy", 3.0),
-        ("PUT", _) => ("manage", 1.0),
         _ if path.len() == 3 => ("list", 1.0),
         _ => ("show", 2.0),
     }

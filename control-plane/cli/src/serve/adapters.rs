@@ -1,5 +1,6 @@
 //! The providers that the configuration names, as adapters.
 
+mod accounts;
 mod config;
 mod fleet;
 mod key;
@@ -26,6 +27,7 @@ use crate::failure::Failure;
 pub(crate) use config::{DOCKER, Providers, read};
 pub(crate) use sim::{sim_of_worker, sim_state_file};
 
+use accounts::Accounts;
 use config::ProviderConfig;
 
 /// The kinds that exist by themselves, each under its own name, when this
@@ -68,8 +70,8 @@ pub(super) async fn configured(
     drain: &CancellationToken,
 ) -> Result<(Vec<Named>, Hints), Failure> {
     let (mut named, mut hints) = (Vec::new(), Hints::new());
-    let mut runpods = runpod::Accounts::default();
-    let mut vasts = vast::Accounts::default();
+    let mut runpods = Accounts::default();
+    let mut vasts = Accounts::default();
     for (name, provider) in providers {
         let (kind, adapter, hint): (_, Arc<dyn Provider>, _) = match provider {
             ProviderConfig::Sim(settings) => {
@@ -81,11 +83,11 @@ pub(super) async fn configured(
                 ("plugin", plugin, hint)
             }
             ProviderConfig::Runpod(config) => {
-                let runpod = runpods.adapter(name, config, clock).await?;
+                let runpod = runpod::adapter(name, config, &mut runpods, clock).await?;
                 ("runpod", Arc::new(runpod), None)
             }
             ProviderConfig::Vast(config) => {
-                let vast = vasts.adapter(name, config, clock)?;
+                let vast = vast::adapter(name, config, &mut vasts, clock)?;
                 ("vast", Arc::new(vast), None)
             }
         };

@@ -40,7 +40,9 @@ impl Doubts {
         }
     }
 
-    /// Notes that a create of `key` may have been obeyed.
+    /// Notes that a create of `key` may be obeyed: before it is sent, so that the
+    /// doubt stays where nobody waits for the answer any more, and until its
+    /// instance is seen where it was answered.
     pub fn raise(&self, key: &str) {
         let since = self.clock.now();
         lock(&self.keys).insert(key.to_owned(), Doubt { since, looks: 0 });
@@ -69,7 +71,16 @@ impl Doubts {
         settled
     }
 
-    /// Notes that `key` is settled: its instance is known.
+    /// Notes that a search has shown the instance `id` of `key`. A young one may
+    /// be missing from the next: what this process made is there, also while
+    /// lists lack it.
+    pub fn seen(&self, key: &str, id: &str) {
+        if !self.is_young(id) {
+            self.settle(key);
+        }
+    }
+
+    /// Notes that `key` is settled: nothing was made for it.
     pub fn settle(&self, key: &str) {
         lock(&self.keys).remove(key);
     }
@@ -138,6 +149,22 @@ mod tests {
         }
         time.advance(VISIBLE_WITHIN);
         assert!(doubts.may_create("key"));
+    }
+
+    #[test]
+    fn what_was_made_here_is_there_until_it_is_seen_or_proven_absent() {
+        let time = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let doubts = Doubts::new(time.clock());
+        doubts.raise("key");
+        doubts.made("id");
+        doubts.seen("key", "id");
+        assert!(!doubts.may_create("key"), "the next list may lack it");
+        time.advance(VISIBLE_WITHIN);
+        doubts.seen("key", "id");
+        assert!(
+            doubts.may_create("key"),
+            "a list that lacks it is believed now"
+        );
     }
 
     #[test]

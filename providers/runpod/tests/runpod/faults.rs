@@ -1,5 +1,7 @@
 //! Nothing is made twice, lost, or taken from a stranger, whatever goes wrong.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
@@ -124,6 +126,32 @@ async fn f5_a_process_started_anew_makes_no_second_one_while_the_list_lags() {
     }
     time.advance(Duration::from_secs(10));
     anew.create(&key, &request(Tier::Pod)).await.unwrap();
+    assert_eq!(scene.live(), (1, 0));
+}
+
+/// Whoever asked has left before the answer: what that made is not made again.
+#[tokio::test]
+async fn a_create_that_is_cut_off_from_outside_leaves_its_doubt() {
+    let scene = Scene::new(LB).await;
+    scene.faults(Faults {
+        list_lag_s: 60.0,
+        ..Faults::default()
+    });
+    let asked = request(Tier::Pod);
+    let mut create = scene.provider.create("key", &asked);
+    while scene.live() == (0, 0) {
+        let polled = poll_fn(|context| Poll::Ready(create.as_mut().poll(context))).await;
+        assert!(
+            polled.is_pending(),
+            "it was answered before anything was made"
+        );
+        tokio::task::yield_now().await;
+    }
+    drop(create);
+    for _ in 0..3 {
+        let again = scene.provider.create("key", &asked).await.unwrap_err();
+        assert_eq!(again.kind, Kind::Unavailable);
+    }
     assert_eq!(scene.live(), (1, 0));
 }
 

@@ -1,12 +1,11 @@
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_clock::Clock;
 use thermocline_runpod::{Account, Cloud, EndpointType, RunpodProvider, Settings};
 use thermocline_wire::reader::{Object, text};
 
+use super::accounts::Accounts;
 use super::key::{KeySource, url};
 use crate::failure::Failure;
 
@@ -78,32 +77,17 @@ fn loopback(value: &serde_json::Value) -> Result<SocketAddr, String> {
         .ok_or_else(|| "must be a loopback address with a port, as 127.0.0.1:8090".to_owned())
 }
 
-/// One account for each key, however many providers use it: its rate limits are one.
-#[derive(Default)]
-pub(super) struct Accounts(HashMap<(String, String), Arc<Account>>);
-
-impl Accounts {
-    /// The provider `name`.
-    pub(super) async fn adapter(
-        &mut self,
-        name: &str,
-        config: &RunpodConfig,
-        clock: &Clock,
-    ) -> Result<RunpodProvider, Failure> {
-        let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
-        let (key, api) = (config.key.key(name)?, config.api_url.clone());
-        let account = match self.0.get(&(key.clone(), api.clone())) {
-            Some(account) => account.clone(),
-            None => {
-                let account = Account::new(key.clone(), &api, clock.clone()).map_err(mistake)?;
-                self.0
-                    .entry((key, api))
-                    .or_insert(Arc::new(account))
-                    .clone()
-            }
-        };
-        RunpodProvider::connect(account, config.settings.clone())
-            .await
-            .map_err(mistake)
-    }
+/// The provider `name`.
+pub(super) async fn adapter(
+    name: &str,
+    config: &RunpodConfig,
+    accounts: &mut Accounts<Account>,
+    clock: &Clock,
+) -> Result<RunpodProvider, Failure> {
+    let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
+    let (key, url) = (config.key.key(name)?, &config.api_url);
+    let account = accounts.get(key, url, |key| Account::new(key, url, clock.clone()));
+    RunpodProvider::connect(account.map_err(mistake)?, config.settings.clone())
+        .await
+        .map_err(mistake)
 }

@@ -1,11 +1,9 @@
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use serde_json::Value;
 use thermocline_clock::Clock;
 use thermocline_vast::{Account, Settings, Spacing, VastProvider};
 use thermocline_wire::reader::{Object, number, text};
 
+use super::accounts::Accounts;
 use super::key::{KeySource, url};
 use crate::failure::Failure;
 
@@ -71,29 +69,16 @@ fn country(value: &Value) -> Result<String, String> {
     }
 }
 
-/// One account for each key, however many providers use it: its pace is one.
-#[derive(Default)]
-pub(super) struct Accounts(HashMap<(String, String), Arc<Account>>);
-
-impl Accounts {
-    /// The provider `name`.
-    pub(super) fn adapter(
-        &mut self,
-        name: &str,
-        config: &VastConfig,
-        clock: &Clock,
-    ) -> Result<VastProvider, Failure> {
-        let (key, url) = (config.key.key(name)?, config.base_url.clone());
-        let account = match self.0.get(&(key.clone(), url.clone())) {
-            Some(account) => account.clone(),
-            None => {
-                let account = Account::new(key.clone(), &url, clock.clone(), Spacing::default())
-                    .map_err(|error| Failure::mistake(format!("providers.{name}: {error}")))?;
-                let account = Arc::new(account);
-                self.0.insert((key, url), account.clone());
-                account
-            }
-        };
-        Ok(VastProvider::new(account, config.settings.clone()))
-    }
+/// The provider `name`.
+pub(super) fn adapter(
+    name: &str,
+    config: &VastConfig,
+    accounts: &mut Accounts<Account>,
+    clock: &Clock,
+) -> Result<VastProvider, Failure> {
+    let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
+    let (key, url) = (config.key.key(name)?, &config.base_url);
+    let open = |key| Account::new(key, url, clock.clone(), Spacing::default());
+    let account = accounts.get(key, url, open).map_err(mistake)?;
+    Ok(VastProvider::new(account, config.settings.clone()))
 }
