@@ -87,7 +87,7 @@ impl ControlPlane {
             return LocalFit::BackingOff;
         }
         let now = self.clock.now();
-        match deployment.with_spec(|spec| self.machine.fits(&spec.resources, now)) {
+        match deployment.with_spec(|spec| self.machine.fits(&spec.name, &spec.resources, now)) {
             true => LocalFit::Fits,
             false => LocalFit::NoMemory,
         }

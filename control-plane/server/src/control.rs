@@ -33,7 +33,7 @@ use crate::secrets::Secrets;
 use crate::series::STEP;
 
 /// How often every deployment is looked at without being asked to.
-const TICK: Duration = Duration::from_secs(1);
+pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// What the control plane is made of.
 pub struct Parts {
@@ -331,6 +331,7 @@ impl ControlPlane {
             next = now + TICK;
             self.keep_books(now);
             self.heed_budgets();
+            self.machine.forget_claims(now);
             for deployment in self.all() {
                 if !self.rests(&deployment) {
                     self.nudge(&deployment);

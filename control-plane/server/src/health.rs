@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use crate::control::ControlPlane;
+use crate::control::{ControlPlane, TICK};
 
 /// Ticks come every second; ten that do not come are no mere delay.
 const WEDGED_AFTER: Duration = Duration::from_secs(10);
+/// A tick that is missed makes new work wait, and is said.
+const LATE_AFTER: Duration = TICK.saturating_mul(2);
 
 impl ControlPlane {
     /// Why the process is wedged; `None` = it is not.
@@ -23,8 +25,9 @@ impl ControlPlane {
         if !self.is_loaded() {
             return Some("still loading".to_owned());
         }
-        if let Some(why) = self.wedged() {
-            return Some(why);
+        let age = self.tick_age();
+        if age >= LATE_AFTER {
+            return Some(format!("the loops have not ticked for {} s", age.as_secs()));
         }
         let store = self.store.ping().await;
         store

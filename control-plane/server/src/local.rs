@@ -2,7 +2,9 @@
 //! to whom.
 
 mod books;
+mod claims;
 mod placement;
+mod turns;
 mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +17,9 @@ use thermocline_provider::GpuProbe;
 use tokio::sync::Notify;
 
 use books::{Books, Share};
+use claims::Activities;
 pub(crate) use placement::Placement;
+pub(crate) use turns::NoPlace;
 
 /// The GPUs of this machine.
 pub(crate) struct Machine {
@@ -35,33 +39,32 @@ impl Machine {
         }
     }
 
-    /// Whether an instance with these resources would get room at `now`.
-    pub(crate) fn fits(&self, resources: &Resources, now: Moment) -> bool {
+    /// Whether an instance of `deployment` with these resources would get room
+    /// at `now`, without anybody making it.
+    pub(crate) fn fits(&self, deployment: &str, resources: &Resources, now: Moment) -> bool {
         let books = self.books();
-        wants(resources, &books)
-            .is_none_or(|terms| matches!(books.room(claim(&terms), now), Room::There { .. }))
+        let idle = Activities::default();
+        wants(resources, &books).is_none_or(|terms| {
+            let claim = Claim {
+                terms: &terms,
+                waits_since: None,
+            };
+            matches!(
+                books.room(deployment, claim, &idle, now),
+                Room::There { .. }
+            )
+        })
     }
 
-    /// Promises `instance` what it takes; `None` where it takes nothing.
-    ///
-    /// # Errors
-    /// What it needs and what there is.
-    pub(crate) fn reserve(
-        &self,
-        instance: &str,
-        resources: &Resources,
-        now: Moment,
-    ) -> Result<Option<Placement>, String> {
-        let mut books = self.books();
-        let Some(terms) = wants(resources, &books) else {
-            return Ok(None);
-        };
-        let Room::There { devices } = books.room(claim(&terms), now) else {
-            return Err(books.shortage(&terms).to_string());
-        };
-        let placement = books.placement(&devices, terms.share());
-        books.hold(instance, Share::of(placement.clone(), now));
-        Ok(Some(placement))
+    /// The deployment that `instance` makes room for.
+    pub(crate) fn makes_room_for(&self, instance: &str) -> Option<String> {
+        let books = self.books();
+        books.claims.makes_room_for(instance).map(str::to_owned)
+    }
+
+    /// Drops what is set aside for deployments that wait no longer.
+    pub(crate) fn forget_claims(&self, now: Moment) {
+        self.books().claims.forget(now);
     }
 
     /// Counts what an instance of an earlier process holds, whether it fits or not.
@@ -115,14 +118,6 @@ fn wants(resources: &Resources, books: &Books) -> Option<Terms> {
         devices: resources.gpus,
         ..Terms::default()
     })
-}
-
-/// The claim of a start that nobody makes room for.
-fn claim(terms: &Terms) -> Claim<'_> {
-    Claim {
-        terms,
-        waits_since: None,
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::control::ControlPlane;
 use crate::deployment::{Controlled, IdleStop};
 use crate::instance::{Instance, Origin};
 use crate::launch::{fingerprint, request};
-use crate::local::Placement;
+use crate::local::{NoPlace, Placement};
 use crate::provider::name_for;
 
 impl ControlPlane {
@@ -51,6 +51,7 @@ impl ControlPlane {
             self.fulfil(deployment, &wish, arrivals, now).await;
         }
         self.cut_last_work(deployment).await;
+        self.cut_what_leaves(deployment).await;
         self.drain_workers(deployment);
         self.publish(deployment);
         if config.deleting && deployment.instances().is_empty() {
@@ -146,7 +147,10 @@ impl ControlPlane {
                     idle_timeout: idle_timeout(deployment, spec, tier),
                     min: spec.min_instances(tier),
                     max,
-                    afforded: self.afforded(deployment, tier),
+                    afforded: match tier {
+                        Tier::Local => self.left_here(&instances),
+                        _ => self.afforded(deployment, tier),
+                    },
                 })
             })
         })
@@ -187,7 +191,9 @@ impl ControlPlane {
             }
             let braked = self.why_braked(deployment, wish.tier, event.clone());
             let changes = InstanceChanges {
-                detail: braked.or_else(|| wish.why(&instance, &event)),
+                detail: braked
+                    .or_else(|| self.why_it_leaves(&instance))
+                    .or_else(|| wish.why(&instance, &event)),
                 ..InstanceChanges::default()
             };
             self.advance(deployment, &instance, event, changes).await;
@@ -220,14 +226,13 @@ impl ControlPlane {
         }
         let id = Ulid::generate().to_string();
         let placement = match tier {
-            Tier::Local => self.machine.reserve(&id, &config.spec.resources, now),
+            Tier::Local => self.place(deployment, &id, now),
             _ => Ok(None),
         };
         let placement = match placement {
             Ok(placement) => placement,
-            Err(short) => {
-                return self.start_failed(deployment, tier, failure("no_capacity", short));
-            }
+            Err(NoPlace::Waits) => return,
+            Err(NoPlace::Refused(error)) => return self.start_failed(deployment, tier, error),
         };
         let intent = NewInstance {
             id: id.clone(),
@@ -336,7 +341,9 @@ impl ControlPlane {
                 id: i.id.clone(),
                 slot: i.slot,
                 state: i.state(),
-                current: i.fingerprint == mark && !i.is_released(),
+                current: i.fingerprint == mark
+                    && !i.is_released()
+                    && self.machine.makes_room_for(&i.id).is_none(),
                 in_flight: in_hand(&i),
             })
             .collect()

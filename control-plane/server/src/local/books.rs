@@ -1,7 +1,6 @@
 //! What is promised of each GPU.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use thermocline_policy::Moment;
 use thermocline_policy::fleet::{
@@ -11,6 +10,7 @@ use thermocline_policy::room::{Claim, Room, room};
 use thermocline_provider::{Gpu, ProbeError};
 
 use super::Placement;
+use super::claims::{Activities, Claims};
 
 /// The last reading, and the promises.
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(crate) struct Books {
     read_at: Moment,
     error: Option<String>,
     shares: BTreeMap<String, Share>,
+    /// Who waits for room.
+    pub(super) claims: Claims,
 }
 
 /// What one instance was promised.
@@ -42,6 +44,24 @@ impl Share {
             ready_at: None,
         }
     }
+
+    /// It as something that is still on its way in.
+    fn resident<'a>(&'a self, model: &'a str) -> Resident<'a> {
+        let load_time = self.ready_at.map(|ready| ready.since(self.since));
+        Resident {
+            model,
+            devices: &self.devices,
+            share: self.placement.share(),
+            in_flight: 0,
+            waiting: 0,
+            stage: Stage::Loading,
+            since: self.since,
+            heat: Heat::default(),
+            load_time: load_time.unwrap_or_default(),
+            pinned: false,
+            preemptible: false,
+        }
+    }
 }
 
 impl Books {
@@ -56,7 +76,8 @@ impl Books {
             Ok(gpus) => (self.gpus, self.read_at, self.error) = (gpus, now, None),
             Err(error) => self.error = Some(error.to_string()),
         }
-        for share in self.shares.values_mut() {
+        let aside = self.claims.shares();
+        for share in self.shares.values_mut().chain(aside) {
             share.devices = share.placement.among(&self.gpus);
         }
     }
@@ -66,9 +87,15 @@ impl Books {
         self.error.as_deref()
     }
 
-    pub(crate) fn hold(&mut self, instance: &str, mut share: Share) {
-        share.devices = share.placement.among(&self.gpus);
+    pub(crate) fn hold(&mut self, instance: &str, share: Share) {
+        let share = self.placed(share);
         self.shares.insert(instance.to_owned(), share);
+    }
+
+    /// `share` with its GPUs among those that were read last.
+    pub(super) fn placed(&self, mut share: Share) -> Share {
+        share.devices = share.placement.among(&self.gpus);
+        share
     }
 
     pub(crate) fn ready(&mut self, instance: &str, now: Moment) {
@@ -82,15 +109,30 @@ impl Books {
         self.shares.remove(instance).is_some()
     }
 
-    /// Whether `claim` gets room at `now`.
-    pub(crate) fn room(&self, claim: Claim, now: Moment) -> Room<'_> {
-        let rules = Eviction::default();
-        room(claim, &self.devices(), &self.residents(), &rules, now)
+    /// Whether `claim` of `deployment` gets room at `now`, beside what else is
+    /// promised and set aside.
+    pub(super) fn room<'a>(
+        &'a self,
+        deployment: &str,
+        claim: Claim,
+        activities: &'a Activities,
+        now: Moment,
+    ) -> Room<'a> {
+        let residents = self.residents(deployment, activities, now);
+        room(
+            claim,
+            &self.devices(),
+            &residents,
+            &Eviction::default(),
+            now,
+        )
     }
 
-    /// What keeps an instance on `terms` from having room.
-    pub(crate) fn shortage(&self, terms: &Terms) -> Shortage {
-        shortage(terms, &self.devices(), &self.residents())
+    /// What keeps an instance of `deployment` on `terms` from having room.
+    pub(super) fn shortage(&self, deployment: &str, terms: &Terms) -> Shortage {
+        let idle = Activities::default();
+        let residents = self.residents(deployment, &idle, self.read_at);
+        shortage(terms, &self.devices(), &residents)
     }
 
     /// `share` on each of `devices`.
@@ -121,27 +163,29 @@ impl Books {
         self.gpus.iter().map(device).collect()
     }
 
-    fn residents(&self) -> Vec<Resident<'_>> {
-        let shares = self.shares.iter();
-        shares
-            .map(|(instance, share)| self.resident(instance, share))
-            .collect()
-    }
-
-    fn resident<'a>(&self, instance: &'a str, share: &'a Share) -> Resident<'a> {
-        Resident {
-            model: instance,
-            devices: &share.devices,
-            share: share.placement.share(),
-            in_flight: 0,
-            waiting: 0,
-            stage: self.stage(share),
-            since: share.since,
-            heat: Heat::default(),
-            load_time: Duration::ZERO,
-            pinned: false,
-            preemptible: false,
-        }
+    /// What holds memory, and what is set aside for others than `deployment`.
+    fn residents<'a>(
+        &'a self,
+        deployment: &str,
+        activities: &'a Activities,
+        now: Moment,
+    ) -> Vec<Resident<'a>> {
+        let held = self.shares.iter().map(|(instance, share)| {
+            let activity = activities.get(instance).copied().unwrap_or_default();
+            let stage = match activity.leaving {
+                true => Stage::Leaving,
+                false => self.stage(share),
+            };
+            Resident {
+                in_flight: activity.in_flight,
+                waiting: activity.waiting,
+                heat: Heat::of(activity.uses, now),
+                stage,
+                ..share.resident(instance)
+            }
+        });
+        let aside = self.claims.aside_of_others(deployment);
+        held.chain(aside.map(|share| share.resident(""))).collect()
     }
 
     /// It counts as loading until a reading that began when it was ready: no

@@ -15,6 +15,11 @@ pub struct Heat {
 }
 
 impl Heat {
+    /// So many uses, all of them at `now`.
+    pub const fn of(uses: f64, now: Moment) -> Self {
+        Heat { uses, at: now }
+    }
+
     /// Counts one use at `now`.
     pub fn used(&mut self, now: Moment, half_life: Duration) {
         self.uses = self.read(now, half_life) + 1.0;

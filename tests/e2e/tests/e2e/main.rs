@@ -42,6 +42,7 @@ mod starts;
 mod states;
 mod streaming;
 mod tiers;
+mod turns;
 mod updates;
 mod upgrades;
 mod vast;
