@@ -21,7 +21,7 @@ mod settings;
 mod worker;
 
 pub use gateway::{CallError, Gateways, Granted, HttpGateways, Sent};
-pub use memory::{ConfiguredMemory, Memory};
+pub use memory::{ConfiguredMemory, Memory, ProbedMemory};
 pub use runtime::{
     Body, InstanceRuntime, KserveRuntime, LoadError, RunError, RunRequest, RunResponse, Runtime,
 };

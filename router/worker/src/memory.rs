@@ -1,11 +1,19 @@
 //! How much memory there is for models.
 
+mod probed;
+
 use thermocline_policy::fleet::{Device, Mib};
+
+pub use probed::ProbedMemory;
 
 /// Reads the memory of this node's devices.
 pub trait Memory: Send + Sync {
     /// Each device that models go to; a node without GPUs has one, its main memory.
     fn devices(&self) -> Vec<Device>;
+
+    /// The UUIDs of the GPUs among `devices`, by index; none where they are only
+    /// configured.
+    fn uuids(&self, devices: &[usize]) -> Vec<String>;
 }
 
 /// Memory as it is configured, where nobody can read it.
@@ -26,5 +34,9 @@ impl Memory for ConfiguredMemory {
             free: None,
         });
         devices.collect()
+    }
+
+    fn uuids(&self, _: &[usize]) -> Vec<String> {
+        Vec::new()
     }
 }

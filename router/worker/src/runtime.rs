@@ -93,11 +93,12 @@ pub trait Runtime: Send + Sync {
     /// Whether the runtime lives and answers. Loads that take long are no reason to say no.
     async fn alive(&self) -> bool;
 
-    /// Makes `model` ready to run. One load of a deployment runs at a time.
+    /// Makes `model` ready to run, on the GPUs with these UUIDs where any are
+    /// named. One load of a deployment runs at a time.
     ///
     /// # Errors
     /// [`LoadError`]; nothing of it is left then.
-    async fn load(&self, model: &Model) -> Result<(), LoadError>;
+    async fn load(&self, model: &Model, gpus: &[String]) -> Result<(), LoadError>;
 
     /// Frees what `deployment` holds; fine when it holds nothing.
     ///

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use thermocline_broker::Broker;
 use thermocline_clock::Clock;
 use thermocline_docker::{DockerProvider, Limits};
+use thermocline_gpu::DriverProbe;
 use thermocline_policy::Tier;
+use thermocline_policy::fleet::{Mib, Shape};
+use thermocline_provider::ConfiguredGpus;
 use thermocline_server::{WorkerConfig, WorkerRuntime};
 use thermocline_worker::{
-    ConfiguredMemory, HttpGateways, InstanceRuntime, KserveRuntime, Parts, Runtime, Settings,
-    Worker,
+    ConfiguredMemory, HttpGateways, InstanceRuntime, KserveRuntime, Memory, Parts, ProbedMemory,
+    Runtime, Settings, Worker,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -49,9 +52,22 @@ pub(crate) async fn start(node: Node<'_>) -> Result<Worker, Failure> {
             node.clock.clone(),
         )),
         runtime,
-        memory: Arc::new(ConfiguredMemory::new(config.memory_mib.clone())),
+        memory: memory(config, node.clock).await,
         clock: node.clock.clone(),
     }))
+}
+
+/// What is configured of each GPU, and what others take of them where the
+/// driver tells; a simulated cloud takes nothing of any GPU.
+async fn memory(config: &WorkerConfig, clock: &Clock) -> Arc<dyn Memory> {
+    let on_gpus = config.shape == Shape::Gpu && config.runtime != WorkerRuntime::Sim;
+    if !on_gpus {
+        return Arc::new(ConfiguredMemory::new(config.memory_mib.clone()));
+    }
+    let totals = config.memory_mib.iter().map(|mib| Mib(*mib).bytes());
+    let driver = DriverProbe::new(clock);
+    let probe = driver.within(ConfiguredGpus::new(totals.collect()));
+    Arc::new(ProbedMemory::start(Arc::new(probe), clock.clone()).await)
 }
 
 async fn runtime(node: &Node<'_>) -> Result<Arc<dyn Runtime>, Failure> {

@@ -130,7 +130,9 @@ impl Agent {
             && idle
         {
             self.residents.renew(deployment, now);
-            self.spawn_load(deployment, Vec::new(), wish.reply_to.clone());
+            let place = self.residents.get(deployment).map(|e| e.devices.clone());
+            let gpus = self.memory.uuids(&place.unwrap_or_default());
+            self.spawn_load(deployment, gpus, Vec::new(), wish.reply_to.clone());
         }
         other
     }
@@ -227,9 +229,10 @@ impl Agent {
     fn begin_load(&mut self, deployment: &str, terms: Terms, place: Place, reply_to: String) {
         place.idle.iter().for_each(|model| self.evict(model));
         let now = self.clock.now();
+        let gpus = self.memory.uuids(&place.devices);
         self.residents.begin(deployment, terms, place.devices, now);
         self.join(deployment);
-        self.spawn_load(deployment, place.idle, reply_to);
+        self.spawn_load(deployment, gpus, place.idle, reply_to);
     }
 
     fn evict(&mut self, model: &str) {
@@ -238,7 +241,13 @@ impl Agent {
     }
 
     /// Loads in a task, after `leaving` have gone.
-    fn spawn_load(&mut self, deployment: &str, leaving: Vec<String>, reply_to: String) {
+    fn spawn_load(
+        &mut self,
+        deployment: &str,
+        gpus: Vec<String>,
+        leaving: Vec<String>,
+        reply_to: String,
+    ) {
         let (runtime, gateways) = (self.runtime.clone(), self.bench.gateways.clone());
         let (events, deployment) = (self.events.clone(), deployment.to_owned());
         self.tasks.spawn(async move {
@@ -256,7 +265,7 @@ impl Agent {
                 room?;
                 let model = gateways.model(&reply_to, &deployment).await;
                 let model = model.map_err(|e| LoadError::OutOfCapacity(e.to_string()))?;
-                runtime.load(&model).await.map(|()| model)
+                runtime.load(&model, &gpus).await.map(|()| model)
             };
             let result = loaded.await;
             let _agent_ended = events.send(Event::Loaded { deployment, result });

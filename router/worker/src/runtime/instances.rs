@@ -14,7 +14,7 @@ use futures_util::future::try_join_all;
 use http::StatusCode;
 use thermocline_clock::Clock;
 use thermocline_policy::Tier;
-use thermocline_provider::{Provider, ProviderInstance, ProviderState, list_all};
+use thermocline_provider::{InstanceRequest, Provider, ProviderInstance, ProviderState, list_all};
 use thermocline_wire::fleet::Model;
 use tokio_util::sync::CancellationToken;
 use ulid::Ulid;
@@ -56,7 +56,8 @@ struct Parts {
 struct Held {
     keys: BTreeSet<String>,
     pool: Option<Arc<Pool>>,
-    model: Option<Model>,
+    /// With the GPUs that it was placed on.
+    model: Option<(Model, Vec<String>)>,
     /// Ends what starts members anew.
     over: CancellationToken,
 }
@@ -97,7 +98,7 @@ impl Parts {
 
     /// Starts one more instance. Its key is kept first, so that it can be cleared
     /// whatever becomes of this call.
-    async fn start(&self, model: &Model) -> Result<Member, LoadError> {
+    async fn start(&self, model: &Model, gpus: &[String]) -> Result<Member, LoadError> {
         let key = Ulid::generate().to_string();
         self.keep(&model.deployment, &key);
         let start = Start {
@@ -107,7 +108,10 @@ impl Parts {
             model,
             deadline: self.clock.now() + Duration::from_millis(model.start_timeout_ms),
         };
-        let request = start::request(model, &self.owner, self.tier);
+        let request = InstanceRequest {
+            devices: gpus.to_vec(),
+            ..start::request(model, &self.owner, self.tier)
+        };
         start.ready(&key, &request).await
     }
 
@@ -179,7 +183,8 @@ impl Parts {
     async fn another(&self, deployment: &str) -> Result<Member, LoadError> {
         let model = self.held().get(deployment).and_then(|h| h.model.clone());
         let unloaded = || LoadError::OutOfCapacity("it was unloaded meanwhile".into());
-        self.start(&model.ok_or_else(unloaded)?).await
+        let (model, gpus) = model.ok_or_else(unloaded)?;
+        self.start(&model, &gpus).await
     }
 
     /// What became of the member that gave no answer.
@@ -224,11 +229,11 @@ impl Runtime for InstanceRuntime {
         self.0.provider.capabilities().await.is_ok() && self.0.owned().await.is_ok()
     }
 
-    async fn load(&self, model: &Model) -> Result<(), LoadError> {
+    async fn load(&self, model: &Model, gpus: &[String]) -> Result<(), LoadError> {
         let parts = &self.0;
         self.unload(&model.deployment).await?;
         let count = pool::instances(&model.terms);
-        let started = try_join_all((0..count).map(|_| parts.start(model))).await;
+        let started = try_join_all((0..count).map(|_| parts.start(model, gpus))).await;
         let members = match started {
             Ok(members) => members,
             Err(error) => {
@@ -239,7 +244,7 @@ impl Runtime for InstanceRuntime {
         let mut held = parts.held();
         let entry = held.entry(model.deployment.clone()).or_default();
         entry.pool = Some(Pool::new(members, model.terms.clone()));
-        entry.model = Some(model.clone());
+        entry.model = Some((model.clone(), gpus.to_vec()));
         Ok(())
     }
 

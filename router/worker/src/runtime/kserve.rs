@@ -149,7 +149,7 @@ impl Runtime for KserveRuntime {
         self.status("/v2/health/live").await == Some(200)
     }
 
-    async fn load(&self, model: &Model) -> Result<(), LoadError> {
+    async fn load(&self, model: &Model, _: &[String]) -> Result<(), LoadError> {
         let name = model.image.clone();
         if !is_name(&name) {
             return Err(unusable());

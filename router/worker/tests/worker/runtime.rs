@@ -112,7 +112,7 @@ impl Runtime for ScriptRuntime {
         !self.script().down
     }
 
-    async fn load(&self, model: &Model) -> Result<(), LoadError> {
+    async fn load(&self, model: &Model, _: &[String]) -> Result<(), LoadError> {
         let time = {
             let mut script = self.script();
             script.held.remove(&model.deployment);
