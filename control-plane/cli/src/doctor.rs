@@ -139,17 +139,42 @@ fn gib(mib: u64) -> String {
     format!("{:.1} GiB", mib as f64 / 1024.0)
 }
 
-/// What goes on to be paid if this server never comes back.
-fn exposure(providers: &[Provider]) -> Option<Check> {
-    let usd: f64 = providers.iter().map(|p| p.committed_usd_per_hour).sum();
-    (usd > 0.0).then(|| Check {
-        check: "exposure".to_owned(),
+/// What goes on to be paid if this server never comes back: for how long, where
+/// pods end by themselves, and what that comes to.
+fn exposure(providers: &[Provider]) -> Vec<Check> {
+    let told = |check: &str, detail: String| Check {
+        check: check.to_owned(),
         ok: true,
-        detail: Some(format!(
-            "${} an hour goes on until somebody deletes it if this server never comes back",
-            dollars(usd)
-        )),
-    })
+        detail: Some(detail),
+    };
+    let (bounded, endless): (Vec<&Provider>, Vec<&Provider>) = providers
+        .iter()
+        .filter(|provider| provider.committed_usd_per_hour > 0.0)
+        .partition(|provider| provider.max_absence_s.is_some());
+    let usd: f64 = endless.iter().map(|p| p.committed_usd_per_hour).sum();
+    let mut checks = Vec::new();
+    if usd > 0.0 {
+        checks.push(told(
+            "exposure",
+            format!(
+                "${} an hour goes on until somebody deletes it if this server never comes back",
+                dollars(usd)
+            ),
+        ));
+    }
+    checks.extend(bounded.into_iter().map(|provider| {
+        let hours = provider.max_absence_s.unwrap_or(0) as f64 / 3_600.0;
+        let usd = provider.committed_usd_per_hour;
+        told(
+            &format!("exposure {}", provider.name),
+            format!(
+                "${} an hour goes on for {hours} hours, ${} in all, if this server never comes back",
+                dollars(usd),
+                dollars(usd * hours)
+            ),
+        )
+    }));
+    checks
 }
 
 fn row(check: &Check) -> Vec<String> {

@@ -77,6 +77,8 @@ pub(crate) struct Provider {
     /// What its live pods cost an hour.
     #[serde(default)]
     pub(crate) committed_usd_per_hour: f64,
+    /// After how long without the server its pods end by themselves, seconds.
+    pub(crate) max_absence_s: Option<u64>,
     /// The GPUs of the server's machine, of the Docker daemon alone.
     pub(crate) gpus: Option<Vec<Gpu>>,
     /// Why they could not be read.

@@ -5,6 +5,7 @@ mod read;
 mod spent;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use thermocline_policy::{
     Brake, Calendar, Ceilings, Commitment, InstanceEvent, InstanceState, LAST_WORK, NanoUsd,
@@ -43,6 +44,11 @@ impl Budgets {
             this_hour: Arc::default(),
             pods: Mutex::default(),
         }
+    }
+
+    /// How long this server may be away before pods end by themselves; zero = for ever.
+    pub(crate) fn max_absence(&self) -> Duration {
+        self.config.max_absence
     }
 
     fn pods(&self) -> std::sync::MutexGuard<'_, Pods> {

@@ -67,6 +67,8 @@ struct Known {
     missing: u32,
     /// Whether a get or a list has ever shown it: no longer too young for them.
     shown: bool,
+    /// When its lifetime last began, as far as this process knows.
+    renewed_at: Option<Moment>,
 }
 
 impl Instance {
@@ -100,6 +102,7 @@ impl Instance {
                 backend: None,
                 missing: 0,
                 shown: false,
+                renewed_at: (!adopted).then_some(since),
             }),
         }
     }
@@ -165,6 +168,17 @@ impl Instance {
     pub(crate) fn seen(&self) {
         let mut known = self.known();
         (known.missing, known.shown) = (0, true);
+    }
+
+    /// When its lifetime last began at the latest; `None` where an earlier
+    /// process knows.
+    pub(crate) fn renewed_at(&self) -> Option<Moment> {
+        self.known().renewed_at
+    }
+
+    /// Notes that its lifetime began anew at `now` or later.
+    pub(crate) fn renewed(&self, now: Moment) {
+        self.known().renewed_at = Some(now);
     }
 
     /// Whether its absence from an answer at `now` says anything: a young

@@ -59,6 +59,7 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
         queue_delay_s: serverless.map_or(0, |t| t.queue_delay.as_secs()),
         cpus: spec.resources.cpus,
         memory_mib: spec.resources.memory.div_ceil(MIB),
+        max_lifetime_s: 0,
         devices: Vec::new(),
         host_port: spec
             .tiers

@@ -11,7 +11,7 @@ use std::time::Duration;
 use thermocline_clock::Clock;
 use thermocline_policy::{Moment, Spec, Tier};
 use thermocline_provider::{
-    Deletion, Provider, ProviderError, ProviderErrorKind, ProviderInstance, list_all,
+    Capabilities, Deletion, Provider, ProviderError, ProviderErrorKind, ProviderInstance, list_all,
 };
 
 use listing::Listing;
@@ -30,8 +30,8 @@ pub(crate) struct Registered {
     pub(crate) adapter: Arc<Paced>,
     clock: Clock,
     listing: Mutex<Listing>,
-    /// The tiers that it sells, once it has said so.
-    tiers: Mutex<Option<Vec<Tier>>>,
+    /// What it can do, once it has said so.
+    said: Mutex<Option<Capabilities>>,
     /// Until when its sweep rests; the origin while it works.
     rests_until: AtomicU64,
 }
@@ -89,7 +89,7 @@ impl Registered {
             adapter: Arc::new(Paced::new(adapter, clock.clone(), redaction)),
             clock,
             listing: Mutex::default(),
-            tiers: Mutex::default(),
+            said: Mutex::default(),
             rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),
         }
     }
@@ -100,16 +100,26 @@ impl Registered {
 
     /// The tiers that it sells, if it has said so.
     pub(crate) fn tiers(&self) -> Option<Vec<Tier>> {
-        let tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
-        tiers.clone()
+        Some(self.said()?.tiers)
     }
 
-    /// Asks which tiers it sells; what was known stays so where it does not answer.
-    pub(crate) async fn learn_tiers(&self) {
+    /// Whether its instances end by themselves when they are not renewed, if it
+    /// has said so.
+    pub(crate) fn has_lifetimes(&self) -> Option<bool> {
+        Some(self.said()?.lifetimes)
+    }
+
+    /// Asks what it can do; what was known stays so where it does not answer.
+    pub(crate) async fn learn(&self) {
         if let Ok(said) = self.adapter.capabilities().await {
-            let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
-            *tiers = Some(said.tiers);
+            let mut known = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+            *known = Some(said);
         }
+    }
+
+    fn said(&self) -> Option<Capabilities> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.clone()
     }
 
     /// What belongs to `owner`, and whether the list is information about what

@@ -1,5 +1,6 @@
 //! What exists at a provider against what is written down, in both directions.
 
+mod lifetimes;
 mod missing;
 mod orphans;
 
@@ -91,8 +92,9 @@ impl ControlPlane {
         }
         // After a change of health another version may have come back.
         if changed || provider.tiers().is_none() {
-            provider.learn_tiers().await;
+            provider.learn().await;
         }
+        self.renew_lifetimes(provider).await;
     }
 
     /// Tells of a provider whose health changed, or whose list shrank; whether

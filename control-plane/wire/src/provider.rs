@@ -23,6 +23,9 @@ pub struct Capabilities {
     pub tiers: Vec<Tier>,
     /// Whether its offers carry prices.
     pub prices: bool,
+    /// Whether its instances end by themselves once their lifetime is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lifetimes: bool,
 }
 
 /// Hardware at a price that a provider would sell now.
@@ -100,6 +103,9 @@ pub struct InstanceRequest {
     /// Seconds that a request may queue before another worker comes.
     #[serde(default)]
     pub queue_delay_s: u64,
+    /// Seconds after which it ends by itself unless its lifetime is renewed; 0 = never.
+    #[serde(default, skip_serializing_if = "is_never")]
+    pub max_lifetime_s: u64,
     /// CPUs; 0 = as the provider sees fit.
     #[serde(default)]
     pub cpus: f64,
@@ -116,6 +122,19 @@ pub struct InstanceRequest {
     /// What the shared fleet alone needs; for every other provider absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetRequest>,
+}
+
+// serde wants a reference
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_never(seconds: &u64) -> bool {
+    *seconds == 0
+}
+
+/// `PUT /v1/instances/{id}/lifetime`: it lives for so long again, from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lifetime {
+    /// Seconds; 0 = it does not end by itself any more.
+    pub max_lifetime_s: u64,
 }
 
 /// What the shared fleet must know of a deployment beside what every provider is told.

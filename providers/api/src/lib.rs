@@ -10,6 +10,8 @@ mod error;
 pub mod fleet;
 mod gpu;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use thermocline_policy::Tier;
 pub use thermocline_wire::provider::{
@@ -87,6 +89,16 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`ProviderError`] when the provider refused or could not be asked.
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError>;
+
+    /// Lets the instance `id` live for `lifetime` again, from now on, for ever
+    /// where that is zero; false when the provider does not know it. For those alone whose capabilities say
+    /// `lifetimes`.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the provider refused or could not be asked.
+    async fn renew(&self, _id: &str, _lifetime: Duration) -> Result<bool, ProviderError> {
+        Ok(true)
+    }
 
     /// `address` as this process reaches it. An address is written down; what
     /// must not be, as the account's key, is added here each time it is used.

@@ -24,6 +24,7 @@ impl Provider for DockerProvider {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tiers: vec![Tier::Local],
             prices: true,
+            lifetimes: false,
         })
     }
 

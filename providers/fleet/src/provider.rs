@@ -137,6 +137,7 @@ impl Provider for Fleet {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tiers: vec![Tier::Serverless],
             prices: false,
+            lifetimes: false,
         })
     }
 

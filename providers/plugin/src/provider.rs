@@ -1,5 +1,7 @@
 //! The six calls.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
@@ -7,7 +9,7 @@ use thermocline_provider::{
     Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
     ProviderError, ProviderInstance,
 };
-use thermocline_wire::provider::{Offers, PROTOCOL};
+use thermocline_wire::provider::{Lifetime, Offers, PROTOCOL};
 
 use crate::error::{malformed, refused};
 use crate::reply::Reply;
@@ -83,6 +85,16 @@ impl Provider for PluginProvider {
             return Ok(Deletion::Unknown);
         }
         self.accept(&reply).map(|_| Deletion::Accepted)
+    }
+
+    async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
+        let call = self.request(Method::PUT, &["instances", id, "lifetime"], &[])?;
+        let max_lifetime_s = lifetime.as_secs();
+        let reply = Reply::to(call.json(&Lifetime { max_lifetime_s })).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(false);
+        }
+        self.accept(&reply).map(|_| true)
     }
 }
 

@@ -205,6 +205,10 @@ impl Provider for Supervised {
         self.plugin().await?.delete(id).await
     }
 
+    async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
+        self.plugin().await?.renew(id, lifetime).await
+    }
+
     fn beginnings(&self) -> u64 {
         self.beginnings.load(Ordering::Acquire)
     }

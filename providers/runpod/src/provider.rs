@@ -203,6 +203,7 @@ impl Provider for RunpodProvider {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tiers: vec![Tier::Serverless, Tier::Pod],
             prices: true,
+            lifetimes: false,
         })
     }
 

@@ -44,6 +44,7 @@ pub(crate) fn routes(api: Api) -> Router {
                 .put(instances::create)
                 .delete(instances::delete),
         )
+        .route("/v1/instances/{id}/lifetime", put(instances::renew))
         .layer(middleware::from_fn_with_state(api.clone(), delay));
     Router::new()
         .route("/v1/capabilities", get(capabilities))
@@ -80,6 +81,7 @@ async fn capabilities() -> Json<Capabilities> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         tiers: vec![Tier::Serverless, Tier::Pod],
         prices: true,
+        lifetimes: true,
     })
 }
 

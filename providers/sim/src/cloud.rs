@@ -1,6 +1,7 @@
 //! The truth of what exists.
 
 mod create;
+mod lifetime;
 mod offers;
 
 use std::collections::BTreeMap;

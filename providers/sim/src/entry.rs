@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use thermocline_policy::Tier;
+use thermocline_policy::{Moment, Tier};
 use thermocline_wire::provider::{Address, InstanceRequest, ProviderInstance, ProviderState};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,8 @@ pub(crate) struct Entry {
     pub(crate) state: ProviderState,
     pub(crate) address: Option<SocketAddr>,
     pub(crate) detail: String,
+    /// When it ends by itself, unless that is put off.
+    pub(crate) ends_at: Moment,
     /// Cancelled when it is to end.
     pub(crate) life: CancellationToken,
 }

@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::{TOKEN, cloud, quick, request};
 use serde_json::json;
 use thermocline_policy::Tier;
@@ -190,4 +192,28 @@ async fn a_misspelt_fault_is_refused() {
         .bearer_auth(TOKEN)
         .json(&json!({"vanished": "x"}));
     assert_eq!(put.send().await.unwrap().status(), 400);
+}
+
+#[tokio::test]
+async fn an_instance_that_nobody_renews_ends_by_itself() {
+    let cloud = cloud(quick()).await;
+    assert!(cloud.provider.capabilities().await.unwrap().lifetimes);
+    let mortal = |key: &str, seconds| {
+        let mut request = request(Tier::Pod, &[]);
+        request.max_lifetime_s = seconds;
+        (key.to_owned(), request)
+    };
+    let (key, asked) = mortal("left", 1);
+    let left = cloud.provider.create(&key, &asked).await.unwrap();
+    let (key, asked) = mortal("renewed", 1);
+    let renewed = cloud.provider.create(&key, &asked).await.unwrap();
+    let (key, asked) = mortal("immortal", 0);
+    let immortal = cloud.provider.create(&key, &asked).await.unwrap();
+    let an_hour = Duration::from_secs(3_600);
+    assert!(cloud.provider.renew(&renewed.id, an_hour).await.unwrap());
+    cloud.await_state(&left.id, None).await;
+    for id in [&renewed.id, &immortal.id] {
+        assert!(cloud.provider.get(id).await.unwrap().is_some());
+    }
+    assert!(!cloud.provider.renew(&left.id, an_hour).await.unwrap());
 }

@@ -141,6 +141,7 @@ impl Provider for VastProvider {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tiers: vec![Tier::Pod],
             prices: true,
+            lifetimes: false,
         })
     }
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_provider::{
@@ -108,6 +109,10 @@ impl Provider for Interrupted {
 
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
         self.within("delete", self.adapter.delete(id)).await
+    }
+
+    async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
+        self.within("renew", self.adapter.renew(id, lifetime)).await
     }
 
     fn reach(&self, address: &Address) -> Address {

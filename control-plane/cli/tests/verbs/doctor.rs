@@ -135,6 +135,19 @@ async fn doctor_says_what_would_go_on_without_the_server() {
     let ran = stub.run(&["doctor"]).await;
     let told = "$1.50 an hour goes on until somebody deletes it if this server never comes back";
     assert!(ran.out.contains(told), "{}", ran.out);
+    let mut mortal = provider("toy", 1.2);
+    mortal["max_absence_s"] = json!(86_400);
+    let stub = Stub::start([
+        ("GET /healthz", ok()),
+        ("GET /readyz", ok()),
+        (PROVIDERS, list(&json!([mortal, provider("b", 0.0)]))),
+        (DEPLOYMENTS, list(&json!([]))),
+    ])
+    .await;
+    let ran = stub.run(&["doctor"]).await;
+    let told = "exposure toy   ok       $1.20 an hour goes on for 24 hours, $28.80 in all";
+    assert!(ran.out.contains(told), "{}", ran.out);
+    assert!(!ran.out.contains("until somebody deletes it"));
 }
 
 #[tokio::test]

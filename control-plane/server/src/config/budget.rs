@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use thermocline_policy::{NanoUsd, UsdPerSecond};
 use thermocline_wire::reader::Object;
 
@@ -12,12 +14,23 @@ pub struct BudgetConfig {
     pub assumed_usd_per_hour: Option<UsdPerSecond>,
     /// The price of serverless work whose provider tells none.
     pub assumed_usd_per_second: Option<UsdPerSecond>,
+    /// How long the server may be away before pods end by themselves, where
+    /// their provider can do that; zero = for ever.
+    pub max_absence: Duration,
 }
+
+/// Unless the configuration says otherwise.
+const MAX_ABSENCE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Shorter ones would end pods while the server is restarted.
+const SHORTEST_ABSENCE: Duration = Duration::from_secs(10 * 60);
 
 /// The section `[budget]`; a limit of 0 is none.
 pub(super) fn budget(root: &Object<'_>) -> BudgetConfig {
     let Some(section) = root.object("budget") else {
-        return BudgetConfig::default();
+        return BudgetConfig {
+            max_absence: MAX_ABSENCE,
+            ..BudgetConfig::default()
+        };
     };
     let number = |key| section.number(key).filter(|usd| *usd > 0.0);
     let config = BudgetConfig {
@@ -27,7 +40,11 @@ pub(super) fn budget(root: &Object<'_>) -> BudgetConfig {
             .filter(|most| *most > 0),
         assumed_usd_per_hour: number("assumed_usd_per_hour").and_then(UsdPerSecond::hourly),
         assumed_usd_per_second: number("assumed_usd_per_second").and_then(UsdPerSecond::of),
+        max_absence: section.duration("max_absence").unwrap_or(MAX_ABSENCE),
     };
+    if !config.max_absence.is_zero() && config.max_absence < SHORTEST_ABSENCE {
+        section.wrong("max_absence", "must be 10m or more, or 0s");
+    }
     section.finish();
     config
 }

@@ -32,6 +32,7 @@ impl ControlPlane {
             let result = match with_secrets(&instance.request, deployment, &self.secrets) {
                 Ok(request) => {
                     let request = self.named_worker(deployment, instance, request);
+                    let request = self.mortal(instance, request).await;
                     adapter.create(&instance.id, &request).await
                 }
                 Err(missing) => Err(missing),

@@ -144,6 +144,10 @@ impl Provider for Paced {
         self.call("delete", self.adapter.delete(id)).await
     }
 
+    async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
+        self.call("renew", self.adapter.renew(id, lifetime)).await
+    }
+
     fn reach(&self, address: &Address) -> Address {
         self.adapter.reach(address)
     }

@@ -137,6 +137,7 @@ pub(super) async fn providers(State(control): Control) -> Json<Value> {
                 "rate_limited_until": until,
                 "last_error": condition.last_error,
                 "committed_usd_per_hour": control.committed_at(&provider.name).as_usd(),
+                "max_absence_s": control.lifetime(provider).map(|lifetime| lifetime.as_secs()),
             });
             if provider.name == DOCKER {
                 let (gpus, error) = control.machine.json();

@@ -85,6 +85,7 @@ impl Provider for Memory {
             version: "1".into(),
             tiers: vec![Tier::Pod],
             prices: false,
+            lifetimes: false,
         })
     }
 

@@ -22,6 +22,7 @@ fn request() -> InstanceRequest {
         queue_delay_s: 0,
         cpus: 1.5,
         memory_mib: 2048,
+        max_lifetime_s: 0,
         devices: Vec::new(),
         host_port: Some(18000),
         fleet: None,

@@ -87,6 +87,7 @@ impl Ground {
             queue_delay_s: 0,
             cpus: 0.0,
             memory_mib: 64,
+            max_lifetime_s: 0,
             devices: Vec::new(),
             host_port: None,
             fleet: None,

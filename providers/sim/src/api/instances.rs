@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Deserialize;
-use thermocline_wire::provider::{InstancePage, InstanceRequest, ProviderInstance};
+use thermocline_wire::provider::{InstancePage, InstanceRequest, Lifetime, ProviderInstance};
 
 use super::{Api, asked, read};
 use crate::refusal::Refusal;
@@ -58,6 +58,17 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, Refusal> {
     match api.cloud.delete(&id) {
         true => Ok(StatusCode::ACCEPTED),
+        false => Err(Refusal::not_found()),
+    }
+}
+
+pub(super) async fn renew(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    body: Result<Json<Lifetime>, JsonRejection>,
+) -> Result<StatusCode, Refusal> {
+    match api.cloud.renew(&id, read(body)?.max_lifetime_s) {
+        true => Ok(StatusCode::NO_CONTENT),
         false => Err(Refusal::not_found()),
     }
 }

@@ -1,7 +1,7 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use thermocline_policy::Tier;
+use thermocline_policy::{Moment, Tier};
 use thermocline_wire::provider::{InstanceRequest, ProviderInstance, ProviderState};
 use tokio_util::sync::CancellationToken;
 
@@ -45,8 +45,10 @@ impl Cloud {
             Some(instance) => (instance, false),
             None => {
                 state.has_room(request.tier, &overrides, &settings)?;
-                let birth = state.insert(key, request, overrides)?;
+                let ends_at = self.end_of(request.max_lifetime_s);
+                let birth = state.insert(key, request, overrides, ends_at)?;
                 let instance = state.instances[&birth.id].describe(&birth.id, &settings);
+                tokio::spawn(self.clone().end_when_due(birth.id.clone()));
                 instance::start(self.clone(), birth);
                 (instance, true)
             }
@@ -90,6 +92,7 @@ impl State {
         key: &str,
         request: InstanceRequest,
         overrides: Overrides,
+        ends_at: Moment,
     ) -> Result<Birth, Refusal> {
         let listener = (request.tier == Tier::Serverless)
             .then(listen)
@@ -105,6 +108,7 @@ impl State {
             state: address.map_or(ProviderState::Starting, |_| ProviderState::Ready),
             address,
             detail: String::new(),
+            ends_at,
             life: CancellationToken::new(),
         };
         let birth = Birth {

@@ -25,6 +25,7 @@ mod health;
 mod identify;
 mod idle;
 mod idle_stops;
+mod lifetimes;
 mod limits;
 mod local;
 mod metrics;

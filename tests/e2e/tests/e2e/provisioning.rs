@@ -255,6 +255,7 @@ async fn foundling(scene: &Scene, owner: &str) {
         queue_delay_s: 0,
         cpus: 0.0,
         memory_mib: 0,
+        max_lifetime_s: 0,
         devices: Vec::new(),
         host_port: None,
         fleet: None,

@@ -59,6 +59,7 @@ fn request(owner: &str) -> InstanceRequest {
         queue_delay_s: 0,
         cpus: 0.0,
         memory_mib: 0,
+        max_lifetime_s: 0,
         devices: Vec::new(),
         host_port: None,
         fleet: None,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use async_trait::async_trait;
 use thermocline_policy::Tier;
 use thermocline_provider::{
@@ -21,6 +23,7 @@ impl Provider for FakeProvider {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tiers: Tier::CREATED.to_vec(),
             prices: true,
+            lifetimes: self.0.state.read().lifetimes,
         };
         self.answer(Call::Capabilities, fault, capabilities).await
     }
@@ -86,6 +89,16 @@ impl Provider for FakeProvider {
         };
         self.answer(Call::Delete, fault, deletion).await
     }
+
+    async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
+        self.enter(Call::Renew, id).await?;
+        let now = self.0.clock.now();
+        Ok(self.0.state.change(|state| {
+            let instance = state.find_mut(id);
+            let renewed = instance.map(|it| it.live_for(lifetime.as_secs(), now));
+            renewed.is_some()
+        }))
+    }
 }
 
 impl FakeProvider {
@@ -108,6 +121,7 @@ impl FakeProvider {
         drop(waiting);
         let now = self.0.clock.now();
         let strike = |state: &mut State| {
+            state.expire(now);
             state.ripen(now);
             state
                 .faults

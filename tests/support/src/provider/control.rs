@@ -51,7 +51,16 @@ impl FakeProvider {
 
     /// What is really so.
     pub fn truth(&self) -> Truth {
+        let now = self.0.clock.now();
+        if self.0.state.read().lifetimes {
+            self.0.state.change(|state| state.expire(now));
+        }
         self.0.state.read().truth()
+    }
+
+    /// Instances made from now on end by themselves when they are not renewed.
+    pub fn limit_lifetimes(&self) {
+        self.0.state.change(|state| state.lifetimes = true);
     }
 
     /// Waits until `wanted` holds of the truth, and returns that.

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::time::Duration;
 
 use thermocline_policy::Moment;
 use thermocline_provider::{Address, InstanceRequest, ProviderInstance, ProviderState};
@@ -13,6 +14,8 @@ pub(super) struct Instance {
     pub(super) said: ProviderInstance,
     pub(super) request: InstanceRequest,
     pub(super) made: Moment,
+    /// When it ends by itself, unless that is put off.
+    pub(super) ends_at: Moment,
     pub(super) backend: Option<FakeBackend>,
     /// How many calls of each kind still do not see it.
     pub(super) hidden: HashMap<Call, u32>,
@@ -40,10 +43,19 @@ impl Instance {
             },
             request: request.clone(),
             made: Moment::ORIGIN,
+            ends_at: Moment::NEVER,
             backend: None,
             hidden: HashMap::new(),
             ended: CancellationToken::new(),
         }
+    }
+
+    /// It ends so many seconds after `now`; 0 = never.
+    pub(super) fn live_for(&mut self, max_lifetime_s: u64, now: Moment) {
+        self.ends_at = match max_lifetime_s {
+            0 => Moment::NEVER,
+            seconds => now + Duration::from_secs(seconds),
+        };
     }
 
     /// Whether `call` sees it; each call that does not uses one up.

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) stopping: Option<Latch>,
     pub(super) switches: Switches,
     pub(super) paper: Paper,
+    /// Whether instances have lifetimes.
+    pub(super) lifetimes: bool,
     released: HashMap<String, Latch>,
 }
 
@@ -47,6 +49,7 @@ impl Default for State {
             stopping: None,
             switches: Switches::default(),
             paper: Paper::default(),
+            lifetimes: false,
             released: HashMap::new(),
         }
     }
@@ -133,6 +136,7 @@ impl State {
         let price = self.offers.usd_per_hour(request);
         let mut instance = Instance::starting(id, key, request, price);
         instance.made = now;
+        instance.live_for(request.max_lifetime_s, now);
         instance.hidden = self.faults.blind_to_young.clone();
         let said = instance.said.clone();
         self.instances.push(instance);
@@ -152,6 +156,13 @@ impl State {
         let said = instance.said.clone();
         self.instances.push(instance);
         said
+    }
+
+    /// Ends what nobody has renewed in time.
+    pub(super) fn expire(&mut self, now: Moment) {
+        let over = self.instances.iter().filter(|it| it.ends_at <= now);
+        let over: Vec<String> = over.map(|it| it.said.id.clone()).collect();
+        over.iter().for_each(|id| drop(self.remove(id)));
     }
 
     /// Whether the instance is too young for faults that hide such ones.

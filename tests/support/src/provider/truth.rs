@@ -16,6 +16,8 @@ pub enum Call {
     List,
     /// `delete`
     Delete,
+    /// `renew`
+    Renew,
 }
 
 /// A call that was made, whatever came of it.
@@ -23,7 +25,7 @@ pub enum Call {
 pub struct CallSeen {
     /// Which.
     pub call: Call,
-    /// The key of a create, the id of a get or delete, the owner of a list,
+    /// The key of a create, the id of a get, delete or renew, the owner of a list,
     /// empty otherwise.
     pub subject: String,
     /// When it came in, on the provider's clock.

@@ -1,6 +1,7 @@
-use async_trait::async_trait;
 use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use thermocline_provider::{
     Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
     ProviderError, ProviderInstance,
@@ -70,6 +71,12 @@ impl Provider for Elsewhere {
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
         let (provider, id) = (self.provider.clone(), id.to_owned());
         self.run(async move { provider.delete(&id).await }).await
+    }
+
+    async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
+        let (provider, id) = (self.provider.clone(), id.to_owned());
+        self.run(async move { provider.renew(&id, lifetime).await })
+            .await
     }
 
     fn reach(&self, address: &Address) -> Address {

@@ -168,6 +168,7 @@ pub(super) fn request(model: &Model, owner: &str, tier: Tier) -> InstanceRequest
         queue_delay_s: 0,
         cpus: 0.0,
         memory_mib,
+        max_lifetime_s: 0,
         devices: Vec::new(),
         host_port: None,
         fleet: None,
