@@ -88,6 +88,7 @@ impl ControlPlane {
             self.restore_backend(deployment, instance);
         }
         self.publish(deployment);
+        deployment.bump();
     }
 
     /// The address that a row holds.

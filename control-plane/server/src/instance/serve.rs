@@ -11,6 +11,8 @@ use crate::deployment::Controlled;
 
 /// How often a draining instance without a backend's news is looked at.
 const DRAIN_LOOK: Duration = Duration::from_millis(250);
+/// How often a provider is asked for an address that is not known.
+const ADDRESS_LOOK: Duration = Duration::from_secs(5);
 
 impl ControlPlane {
     /// Watches over an instance that serves or drains, until it does neither.
@@ -20,14 +22,15 @@ impl ControlPlane {
         instance: &Arc<Instance>,
     ) {
         let mut failures = 0;
-        if instance.address().is_none() {
-            self.ask_address(deployment, instance).await;
-        }
         loop {
             if self.drain.is_cancelled() {
                 return;
             }
             match instance.state() {
+                InstanceState::Ready { .. } if instance.address().is_none() => {
+                    self.learn_address(deployment, instance).await;
+                    continue;
+                }
                 InstanceState::Ready { .. } => {}
                 InstanceState::Draining { .. } => {
                     self.look_at_drain(deployment, instance).await;
@@ -57,7 +60,14 @@ impl ControlPlane {
     }
 
     /// Asks the provider for an address that cannot be read, as when the key
-    /// that sealed it was lost.
+    /// that sealed it was lost; rests if it says none.
+    async fn learn_address(&self, deployment: &Controlled, instance: &Instance) {
+        self.ask_address(deployment, instance).await;
+        if instance.address().is_none() {
+            self.pause(instance, ADDRESS_LOOK).await;
+        }
+    }
+
     async fn ask_address(&self, deployment: &Controlled, instance: &Instance) {
         let Some(id) = instance.state().provider_id().map(str::to_owned) else {
             return;
@@ -69,6 +79,7 @@ impl ControlPlane {
                     instance.learn_address(address);
                     self.restore_backend(deployment, instance);
                     self.publish(deployment);
+                    deployment.bump();
                 }
             }
             Ok(_) => {}

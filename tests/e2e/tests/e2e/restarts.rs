@@ -2,7 +2,8 @@
 
 use reqwest::Method;
 use serde_json::json;
-use thermocline_support::provider::Call;
+use thermocline_provider::ProviderErrorKind;
+use thermocline_support::provider::{Call, Fault};
 
 use crate::scene::{SECOND, Scene, both_tiers, ok, pod, secs, two_and_one};
 
@@ -104,6 +105,24 @@ async fn a_wall_clock_that_went_back_over_a_restart_changes_nothing() {
         scene.get().await.header("x-thermocline-start"),
         Some("warm")
     );
+    assert_eq!(scene.cloud.truth().created, 1);
+}
+
+/// The header is sealed under a key that the new process does not have.
+#[tokio::test]
+async fn an_address_that_cannot_be_read_any_more_is_asked_for_until_its_provider_says_it() {
+    let scene = Scene::new(ok()).await;
+    scene
+        .cloud
+        .set_header("x-instance-token", "0123456789abcdef");
+    scene.deploy(pod("10m"), json!({})).await;
+    assert_eq!(scene.get().await.status, 200);
+    let refused = Fault::Refused(ProviderErrorKind::Unavailable);
+    scene.cloud.fail_next(Call::Get, 3, refused);
+    let scene = scene.crash(secs(1)).await;
+    let asked = scene.send("120s").await;
+    let answer = scene.answered(SECOND, asked).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(scene.cloud.truth().created, 1);
 }
 

@@ -141,6 +141,12 @@ impl FakeProvider {
         self.0.state.change(hide);
     }
 
+    /// The addresses of instances that are made from now on carry a header.
+    pub fn set_header(&self, name: &str, value: &str) {
+        let header = (name.to_owned(), value.to_owned());
+        self.0.state.change(|state| state.headers.extend([header]));
+    }
+
     /// Deleted instances are `stopping` until `latch` opens.
     pub fn stop_slowly(&self, latch: &Latch) {
         self.0

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use thermocline_policy::Moment;
@@ -17,6 +17,8 @@ pub(super) struct Instance {
     /// When it ends by itself, unless that is put off.
     pub(super) ends_at: Moment,
     pub(super) backend: Option<FakeBackend>,
+    /// What its address carries.
+    pub(super) headers: BTreeMap<String, String>,
     /// How many calls of each kind still do not see it.
     pub(super) hidden: HashMap<Call, u32>,
     /// Cancelled when it ends, whatever it is doing.
@@ -45,6 +47,7 @@ impl Instance {
             made: Moment::ORIGIN,
             ends_at: Moment::NEVER,
             backend: None,
+            headers: BTreeMap::new(),
             hidden: HashMap::new(),
             ended: CancellationToken::new(),
         }
@@ -73,6 +76,7 @@ impl Instance {
         self.said.state = ProviderState::Ready;
         self.said.address = Some(Address {
             url,
+            headers: self.headers.clone(),
             ..Address::default()
         });
     }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use thermocline_policy::{Moment, Tier};
 use thermocline_provider::{
@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) offers: Offers,
     pub(super) faults: Faults,
     pub(super) stopping: Option<Latch>,
+    /// What the addresses of instances carry that are made from now on.
+    pub(super) headers: BTreeMap<String, String>,
     pub(super) switches: Switches,
     pub(super) paper: Paper,
     /// Whether instances have lifetimes.
@@ -47,6 +49,7 @@ impl Default for State {
             offers: Offers::usual(),
             faults: Faults::default(),
             stopping: None,
+            headers: BTreeMap::new(),
             switches: Switches::default(),
             paper: Paper::default(),
             lifetimes: false,
@@ -135,6 +138,7 @@ impl State {
         let id = format!("fake-{}", self.counted.created);
         let price = self.offers.usd_per_hour(request);
         let mut instance = Instance::starting(id, key, request, price);
+        instance.headers = self.headers.clone();
         instance.made = now;
         instance.live_for(request.max_lifetime_s, now);
         instance.hidden = self.faults.blind_to_young.clone();
