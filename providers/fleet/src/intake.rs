@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use subtle::ConstantTimeEq;
-use thermocline_policy::Moment;
+use thermocline_policy::{Moment, REMAINING_HEADER};
 use thermocline_wire::fleet::{DEPLOYMENT_HEADER as DEPLOYMENT, Job};
 use tokio::sync::oneshot;
 use ulid::Ulid;
@@ -26,8 +26,6 @@ use crate::tally::Ended;
 
 /// The header that holds the gateway's token.
 pub(crate) const TOKEN: &str = "x-thermocline-fleet-token";
-/// What is left of the client's deadline, milliseconds.
-pub(crate) const REMAINING: &str = "x-thermocline-remaining-ms";
 
 /// How long a request waits for a deployment that is not known yet, as after a start.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(15);
@@ -84,7 +82,7 @@ impl Hub {
             return Err(NOT_OURS);
         }
         let deployment = text(&head.headers, DEPLOYMENT);
-        let Ok(remaining) = text(&head.headers, REMAINING).parse() else {
+        let Ok(remaining) = text(&head.headers, REMAINING_HEADER).parse() else {
             return self.probed(deployment);
         };
         if head.headers.contains_key(UPGRADE) {

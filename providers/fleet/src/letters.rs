@@ -4,19 +4,12 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use serde::Deserialize;
 use thermocline_broker::{Burial, DeadLetters};
 use thermocline_provider::fleet::{Cause, DeadLetter};
-use thermocline_wire::fleet::{Failure, Job};
+use thermocline_wire::fleet::{Job, Obituary};
 use ulid::Ulid;
 
 use crate::hub::Hub;
-
-/// What of a worker's report is read here.
-#[derive(Deserialize)]
-struct Report {
-    failure: Failure,
-}
 
 /// `letters` as the control plane gets them.
 pub(crate) fn read(hub: Arc<Hub>, letters: DeadLetters) -> BoxStream<'static, DeadLetter> {
@@ -28,8 +21,8 @@ fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {
     let attempts = letter.delivery.attempts().saturating_add(1);
     let (cause, failure) = match letter.burial {
         Burial::GivenUp { report } => {
-            let read = serde_json::from_slice(&report).ok();
-            (Cause::GivenUp(report), read.map(|it: Report| it.failure))
+            let read = serde_json::from_slice::<Obituary>(&report);
+            (Cause::GivenUp(report), read.ok().map(|it| it.failure))
         }
         Burial::Undeliverable => (Cause::Undeliverable, None),
     };

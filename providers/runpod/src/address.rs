@@ -14,8 +14,6 @@ const KEY: &str = "{key}";
 pub(crate) const ENDPOINT: &str = "x-thermocline-runpod-endpoint";
 /// The header that holds the translator's token.
 pub(crate) const TOKEN: &str = "x-thermocline-runpod-token";
-/// The header that says what is left of a request's deadline, milliseconds.
-pub(crate) const REMAINING: &str = "x-thermocline-remaining-ms";
 
 /// The address of a pod's proxy, which is public: an image that wants to know
 /// its callers checks the secret.

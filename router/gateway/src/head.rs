@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderName;
 use http::header::UPGRADE;
 use http::request::Parts;
-use thermocline_policy::HostHeader;
+use thermocline_policy::{HostHeader, REMAINING_HEADER};
 use thermocline_table::Target;
 
 use crate::call::Client;
@@ -50,7 +50,7 @@ pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext
     if target.remaining {
         let left = u64::try_from(context.remaining.as_millis()).unwrap_or(u64::MAX);
         let mut digits = itoa::Buffer::new();
-        line(&mut out, names::X_REMAINING, digits.format(left).as_bytes());
+        line(&mut out, REMAINING_HEADER, digits.format(left).as_bytes());
     }
     out.extend_from_slice(b"\r\n");
     Bytes::from(out)

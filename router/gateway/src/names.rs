@@ -6,7 +6,6 @@ pub(crate) const X_DEPLOYMENT: &str = "x-thermocline-deployment";
 pub(crate) const X_MODEL_NAME: &str = "x-gateway-model-name";
 pub(crate) const X_TIMEOUT: &str = "x-thermocline-timeout";
 pub(crate) const X_SCALE_UP_TIMEOUT: &str = "x-scale-up-timeout";
-pub(crate) const X_REMAINING: &str = "x-thermocline-remaining-ms";
 pub(crate) const PREFERENCE: &str = "prefer";
 
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

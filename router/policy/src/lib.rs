@@ -49,8 +49,8 @@ pub use shadow::{Shadow, SlotCost};
 pub use spec::{
     Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, FLEET,
     FleetOptions, Forced, Health, HostHeader, Limits, Live, Load, LocalTier, Objective, PodTier,
-    PolicyMode, PolicySpec, Protocol, Ready, Resources, Routes, Selection, ServerlessTier,
-    Settings, Shape, Spec, Strategy, Tiers, is_dns_label,
+    PolicyMode, PolicySpec, Protocol, REMAINING_HEADER, Ready, Resources, Routes, Selection,
+    ServerlessTier, Settings, Shape, Spec, Strategy, Tiers, is_dns_label,
 };
 pub use steering::{Margins, SLOT, Steering};
 pub use tier::{Tier, TierMap, TierSet};

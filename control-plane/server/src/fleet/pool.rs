@@ -114,12 +114,13 @@ impl Pool {
             finished_per_s,
             ..view(at_work(), &queues, &own.up, shape)
         };
-        let wish = workers_wanted(&view, &self.terms(limits, others));
-        let pods = wish
-            .saturating_sub(others)
-            .clamp(limits.min, limits.max.max(limits.min));
+        let terms = self.terms(limits, others);
+        let wish = workers_wanted(&view, &terms);
+        let pods = wish.saturating_sub(others);
         let up = u32::try_from(own.up.len()).unwrap_or(u32::MAX);
-        lately.stabiliser.settle(pods, up, now).min(limits.max)
+        // What budget and ceiling allow bounds the minimum too.
+        let most = terms.most().saturating_sub(others);
+        lately.stabiliser.settle(pods, up, now).min(most)
     }
 
     fn terms(&self, limits: PodLimits, others: u32) -> PoolTerms {

@@ -9,6 +9,7 @@ use hyper::{Request, Response};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 use thermocline_clock::Clock;
+use thermocline_policy::REMAINING_HEADER;
 use thermocline_provider::ProviderError;
 use tokio::sync::oneshot;
 use url::Url;
@@ -19,7 +20,7 @@ use super::job::{Jobs, Stage, timed_out};
 use super::pace::{Asker, Pace};
 use super::{openai, stream};
 use crate::account::Account;
-use crate::address::{ENDPOINT, REMAINING, TOKEN};
+use crate::address::{ENDPOINT, TOKEN};
 use crate::error::invalid;
 use crate::settings::Settings;
 
@@ -94,7 +95,9 @@ impl Service {
     /// How long the request's job may take: what is left of the client's
     /// deadline, and never more than the configuration allows.
     fn limit_of(&self, headers: &HeaderMap) -> Duration {
-        let left = headers.get(REMAINING).and_then(|it| it.to_str().ok());
+        let left = headers
+            .get(REMAINING_HEADER)
+            .and_then(|it| it.to_str().ok());
         let left = left.and_then(|text| text.parse().ok());
         left.map_or(self.limit, |left| {
             self.limit.min(Duration::from_millis(left))

@@ -6,6 +6,10 @@ use crate::{Tier, TierSet};
 /// The name of the provider that is the shared fleet; no other may have it.
 pub const FLEET: &str = "fleet";
 
+/// The header by which an address that asks for it is told the milliseconds
+/// that are left of a request's deadline.
+pub const REMAINING_HEADER: &str = "x-thermocline-remaining-ms";
+
 /// The tiers that a deployment may use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tiers {

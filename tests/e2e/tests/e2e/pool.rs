@@ -111,11 +111,13 @@ async fn the_budget_of_gpus_bounds_the_pods() {
         gpu_budget: Some(2),
         ..usual()
     };
-    let pool = Pool::new(0, settings).await;
-    pool.fleet.waiting("sdxl", 100_000);
-    pool.until_ready(2).await;
-    pool.scene.pass(secs(10)).await;
-    assert_eq!(pool.scene.cloud.truth().created, 2);
+    for least in [0, 3] {
+        let pool = Pool::new(least, settings.clone()).await;
+        pool.fleet.waiting("sdxl", 100_000);
+        pool.until_ready(2).await;
+        pool.scene.pass(secs(10)).await;
+        assert_eq!(pool.scene.cloud.truth().created, 2);
+    }
 }
 
 #[tokio::test]
