@@ -2,17 +2,22 @@
 //! which job is next. Everything that takes time runs in tasks of its own, and
 //! comes back as an [`Event`].
 
+mod hands;
 mod hear;
 mod load;
 mod look;
+mod prewarm;
+mod promise;
 mod pull;
 mod report;
+mod room;
 mod serve;
 mod turns;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use thermocline_broker::{Broker, Delivery};
@@ -31,7 +36,13 @@ use crate::job::Bench;
 use crate::peers::Peers;
 use crate::residents::Residents;
 use crate::{Memory, Runtime, Settings};
+use hands::Hands;
+use prewarm::Start;
+use promise::Promise;
 use serve::Served;
+
+/// How long jobs may take to get back to their queues at the end.
+const RETURN_WITHIN: Duration = Duration::from_secs(5);
 
 /// What keeps a worker from taking jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +65,6 @@ struct Waiting {
     since: Moment,
 }
 
-/// Jobs of one queue in hand, by what brought them.
-type Hands = BTreeMap<Origin, u32>;
-
 /// The state of one worker, owned by its task.
 pub(crate) struct Agent {
     pub(crate) settings: Settings,
@@ -68,12 +76,13 @@ pub(crate) struct Agent {
     pub(crate) state: channel::Sender<WorkerState>,
     events: Events,
     phase: Phase,
+    /// Until it has loaded what the fleet uses most.
+    start: Option<Start>,
     demands: Demands,
     peers: Peers,
     residents: Residents,
     served: BTreeMap<String, Served>,
-    /// Jobs in hand by queue.
-    hands: BTreeMap<String, Hands>,
+    hands: Hands,
     last_served: BTreeMap<String, Moment>,
     wishes: BTreeMap<String, Vec<Wish>>,
     /// Queues that are not joined before a moment, and how often that was put off.
@@ -93,13 +102,17 @@ pub(crate) struct Agent {
     making_room: BTreeSet<String>,
     /// Whether something changed that cold queues wait for.
     cold_changed: bool,
-    /// Looks into queues that are on their way.
-    takes: u32,
+    /// The queues that are being looked into.
+    taking: BTreeSet<String>,
+    /// The room of cold queues that are looked into, or whose job is in hand.
+    promised: BTreeMap<String, Promise>,
     report: report::Reporting,
     /// Subscriptions so far.
     subscriptions: Origin,
     /// Everything that takes time; ends with the agent.
     tasks: JoinSet<()>,
+    /// Deliveries on their way back; the agent ends after them.
+    returns: JoinSet<()>,
     next_look: Moment,
     next_report: Moment,
 }
@@ -113,6 +126,7 @@ impl Agent {
         let now = parts.clock.now();
         let (burst, every) = parts.settings.cold;
         let regroup = Regroup::new(parts.settings.regroup);
+        let heard_by = now + parts.settings.report_every * 2;
         Agent {
             report: report::Reporting::new(&parts.settings, &bench.incarnation, &*parts.memory),
             cold: Bucket::new(every, burst),
@@ -125,11 +139,12 @@ impl Agent {
             bench,
             state,
             phase: Phase::Down,
+            start: Some(Start::Listening(heard_by)),
             demands: Demands::default(),
             peers: Peers::default(),
             residents: Residents::default(),
             served: BTreeMap::new(),
-            hands: BTreeMap::new(),
+            hands: Hands::default(),
             last_served: BTreeMap::new(),
             wishes: BTreeMap::new(),
             avoided: BTreeMap::new(),
@@ -141,9 +156,11 @@ impl Agent {
             firsts: BTreeMap::new(),
             making_room: BTreeSet::new(),
             cold_changed: false,
-            takes: 0,
+            taking: BTreeSet::new(),
+            promised: BTreeMap::new(),
             subscriptions: 0,
             tasks: JoinSet::new(),
+            returns: JoinSet::new(),
             next_look: now,
             next_report: now,
         }
@@ -172,7 +189,8 @@ impl Agent {
             self.pull();
             self.report_changes();
         }
-        self.leave_nothing().await;
+        self.give_back_unheard(heard);
+        self.end().await;
     }
 
     fn handle(&mut self, event: Event) {
@@ -210,13 +228,39 @@ impl Agent {
 
     /// Whether it has drained.
     fn is_over(&self) -> bool {
-        self.phase == Phase::Draining && self.hands.is_empty() && self.takes == 0
+        self.phase == Phase::Draining && self.hands.is_empty() && self.taking.is_empty()
     }
 
-    /// Unloads everything: nothing runs on when its worker is gone.
-    async fn leave_nothing(mut self) {
+    /// What was delivered and not looked at goes back: it was not begun.
+    fn give_back_unheard(&mut self, mut heard: UnboundedReceiver<Event>) {
+        heard.close();
+        while let Ok(event) = heard.try_recv() {
+            match event {
+                Event::Delivered { delivery, .. } => self.give_back(delivery),
+                Event::Taken {
+                    delivery: Some(delivery),
+                    ..
+                } => self.give_back(delivery),
+                _ => {}
+            }
+        }
+    }
+
+    /// Says the last word, once everything that goes back has got there.
+    async fn end(mut self) {
+        let returned = async { while self.returns.join_next().await.is_some() {} };
+        let limit = self.clock.now() + RETURN_WITHIN;
+        if self.clock.timeout_at(limit, returned).await.is_err() {
+            tracing::warn!("jobs did not get back to their queues; they count an attempt more");
+        }
         self.tasks.shutdown().await;
         self.announce_state().await;
+        if !self.settings.keep_models {
+            self.unload_all().await;
+        }
+    }
+
+    async fn unload_all(&self) {
         let held: Vec<String> = self
             .residents
             .iter()

@@ -22,6 +22,9 @@ use crate::event::{Assignment, End, Event, Events, Permit};
 use crate::gateway::{CallError, Gateways, Granted};
 use claim::Claimed;
 
+/// Between tries at a gateway that cannot be reached or understood.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_millis(500)];
+
 /// What every job of a worker has at hand.
 pub(crate) struct Bench {
     pub(crate) worker: String,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thermocline_policy::Moment;
 use thermocline_policy::fleet::{Identity, Mib, Peer};
-use thermocline_wire::fleet::{Report, WorkerState};
+use thermocline_wire::fleet::{Report, Resident, WorkerState};
 
 /// Other workers, as last heard. One that is silent for longer than it said is forgotten.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ struct Heard {
     peer: Peer,
     takes: bool,
     serves: BTreeSet<Identity>,
+    holds: Vec<Resident>,
     until: Moment,
     incarnation: String,
     sequence: u64,
@@ -43,12 +44,36 @@ impl Peers {
         taking.map(|heard| heard.peer).collect()
     }
 
+    /// The models that those hold.
+    pub(crate) fn famous(&self) -> BTreeMap<&str, Fame> {
+        let mut famous: BTreeMap<&str, Fame> = BTreeMap::new();
+        let taking = self.0.values().filter(|heard| heard.takes);
+        for held in taking.flat_map(|heard| &heard.holds) {
+            let fame = famous.entry(&held.deployment).or_default();
+            fame.heat += held.heat;
+            fame.load_time = fame.load_time.max(Duration::from_millis(held.load_ms));
+            fame.holders += 1;
+        }
+        famous
+    }
+
     /// Those that serve `queue`.
     pub(crate) fn holders(&self, queue: Identity) -> Vec<Identity> {
         let taking = self.0.values().filter(|heard| heard.takes);
         let serving = taking.filter(|heard| heard.serves.contains(&queue));
         serving.map(|heard| heard.peer.id).collect()
     }
+}
+
+/// What others say of a model.
+#[derive(Debug, Default)]
+pub(crate) struct Fame {
+    /// How much all of them use it.
+    pub(crate) heat: f64,
+    /// How long loading it took the slowest.
+    pub(crate) load_time: Duration,
+    /// How many hold it.
+    pub(crate) holders: usize,
 }
 
 /// A worker as its report says.
@@ -69,6 +94,7 @@ fn heard(report: &Report, now: Moment) -> Heard {
         peer: peer(report),
         takes,
         serves: serves.collect(),
+        holds: report.resident.clone(),
         until: now + Duration::from_millis(report.valid_ms),
         incarnation: report.incarnation.clone(),
         sequence: report.sequence,

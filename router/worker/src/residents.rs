@@ -27,6 +27,17 @@ pub(crate) struct Entry {
     load_time: Duration,
 }
 
+/// What is said of a model now, whatever was when it was loaded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Announced {
+    /// Jobs that wait for it.
+    pub(crate) waiting: u32,
+    /// Whether it stays.
+    pub(crate) pinned: bool,
+    /// Whether it yields.
+    pub(crate) preemptible: bool,
+}
+
 /// Every model here, and what has become of those that were.
 #[derive(Debug, Default)]
 pub(crate) struct Residents {
@@ -95,15 +106,8 @@ impl Residents {
     }
 
     /// It is no more.
-    pub(crate) fn remove(&mut self, deployment: &str) -> Option<Entry> {
-        self.entries.remove(deployment)
-    }
-
-    /// It went to make room.
-    pub(crate) fn evicted(&mut self, deployment: &str) {
-        if self.remove(deployment).is_some() {
-            self.evictions += 1;
-        }
+    pub(crate) fn remove(&mut self, deployment: &str) {
+        self.entries.remove(deployment);
     }
 
     pub(crate) fn get(&self, deployment: &str) -> Option<&Entry> {
@@ -157,24 +161,25 @@ impl Residents {
             .any(|entry| entry.stage == Stage::Loading)
     }
 
-    /// What admission looks at; `waiting` says how many jobs wait in a queue.
-    pub(crate) fn views(&self, waiting: impl Fn(&str) -> u32) -> Vec<Resident<'_>> {
-        self.entries
-            .iter()
-            .map(|(name, entry)| Resident {
+    /// What admission looks at; `announced` is what is said of a model now.
+    pub(crate) fn views(&self, announced: impl Fn(&str, &Entry) -> Announced) -> Vec<Resident<'_>> {
+        let views = self.entries.iter().map(|(name, entry)| {
+            let announced = announced(name, entry);
+            Resident {
                 model: name,
                 devices: &entry.devices,
                 share: entry.share(),
                 in_flight: entry.in_flight,
-                waiting: waiting(name),
+                waiting: announced.waiting,
                 stage: entry.stage,
                 since: entry.since,
                 heat: self.heat.get(name).copied().unwrap_or_default(),
                 load_time: entry.load_time,
-                pinned: entry.terms.pinned,
-                preemptible: entry.terms.preemptible,
-            })
-            .collect()
+                pinned: announced.pinned,
+                preemptible: announced.preemptible,
+            }
+        });
+        views.collect()
     }
 
     /// Those that have had no work for so long that they need not stay.
@@ -210,7 +215,7 @@ impl Residents {
     }
 
     /// What is reported of each.
-    pub(crate) fn report(&self, now: Moment) -> Vec<wire::Resident> {
+    pub(crate) fn report(&self, half_life: Duration, now: Moment) -> Vec<wire::Resident> {
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let resident = |(name, entry): (&String, &Entry)| wire::Resident {
             deployment: name.clone(),
@@ -219,6 +224,10 @@ impl Residents {
             idle_ms: millis(now.since(entry.last_used)),
             load_ms: millis(entry.load_time),
             loading: entry.stage == Stage::Loading,
+            heat: self
+                .heat
+                .get(name)
+                .map_or(0.0, |heat| heat.read(now, half_life)),
         };
         self.entries.iter().map(resident).collect()
     }

@@ -80,8 +80,9 @@ pub enum RunError {
 /// Loads, unloads and runs models: a process of its own, which may die while
 /// its worker lives.
 ///
-/// Every call is bounded by its caller, who drops it: a load that is dropped
-/// must leave nothing behind that the next [`Runtime::unload`] does not clear.
+/// Every call is bounded in time by its implementation, but for `run`, which its
+/// caller drops. A load that fails or is dropped must leave nothing behind that
+/// the next [`Runtime::unload`] does not clear.
 #[async_trait]
 pub trait Runtime: Send + Sync {
     /// Clears what an earlier life of this worker has left running.
@@ -97,7 +98,7 @@ pub trait Runtime: Send + Sync {
     /// named. One load of a deployment runs at a time.
     ///
     /// # Errors
-    /// [`LoadError`]; nothing of it is left then.
+    /// [`LoadError`]; what is left of it then, [`Runtime::unload`] clears.
     async fn load(&self, model: &Model, gpus: &[String]) -> Result<(), LoadError>;
 
     /// Frees what `deployment` holds; fine when it holds nothing.
@@ -113,6 +114,7 @@ pub trait Runtime: Send + Sync {
     /// [`RunError`].
     async fn run(&self, deployment: &str, request: RunRequest) -> Result<RunResponse, RunError>;
 
-    /// Whether the model of `deployment` is still there: false once its process has died.
+    /// Whether the model of `deployment` is still there: false once it is known
+    /// that its process has died.
     async fn holds(&self, deployment: &str) -> bool;
 }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub scoring: Scoring,
     /// What protects models from eviction.
     pub eviction: Eviction,
+    /// Whether its models run on once it has drained, until its next start clears them.
+    pub keep_models: bool,
     /// The back-off between attempts; how many, the deployment's terms say.
     pub patience: Patience,
 }
@@ -44,6 +46,7 @@ impl Settings {
             regroup: Duration::from_secs(20),
             scoring: Scoring::default(),
             eviction: Eviction::default(),
+            keep_models: false,
             patience: Patience::default(),
         }
     }

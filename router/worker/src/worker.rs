@@ -64,7 +64,7 @@ impl Worker {
         self.drain.cancel();
     }
 
-    /// Waits until it has drained and unloaded everything.
+    /// Waits until it has drained, and unloaded everything where it is to.
     pub async fn ended(&mut self) {
         let _panicked = (&mut self.task).await;
     }

@@ -90,7 +90,7 @@ pub enum WorkerState {
 }
 
 /// One model that a worker holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resident {
     /// The deployment.
     pub deployment: String,
@@ -104,4 +104,8 @@ pub struct Resident {
     pub load_ms: u64,
     /// Whether it is still being loaded.
     pub loading: bool,
+    /// How much it is used: its requests on this worker, each counting half as
+    /// much after every hour. What is earlier than this field says 0.
+    #[serde(default)]
+    pub heat: f64,
 }

@@ -3,83 +3,19 @@
 
 use std::time::Duration;
 
-use thermocline_policy::fleet::{Admission, Resident, Want, admit};
 use thermocline_wire::fleet::{Model, Terms};
 
 use super::Agent;
+use super::promise::{Place, Promise};
+use super::room::Verdict;
 use crate::LoadError;
-use crate::demand::Work;
 use crate::event::{Event, Run, Wish};
 use crate::residents::Stage;
 
 /// How long a claimed job waits for room before another worker may have it.
 const ROOM_WITHIN: Duration = Duration::from_secs(30);
 
-/// Whether a cold queue's model gets into memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
-    /// There is work for it, and room once those that can go have gone.
-    Now {
-        /// It is loaded without waiting for a job.
-        pinned: bool,
-    },
-    /// Not yet.
-    Later,
-    /// It does not fit here.
-    Never,
-}
-
-/// How a model gets into memory.
-struct Place {
-    devices: Vec<usize>,
-    /// Idle models that go.
-    idle: Vec<String>,
-    /// Models whose work in hand goes back first.
-    yielding: Vec<String>,
-}
-
-enum Verdict {
-    Place(Place),
-    Wait,
-    Never,
-}
-
 impl Agent {
-    /// Whether there is room for a cold queue that has work.
-    pub(super) fn room_for(&mut self, queue: &str) -> Room {
-        let Some((work, terms)) = self.work(queue) else {
-            return Room::Later;
-        };
-        if work.waiting == 0 && !terms.pinned {
-            return Room::Later;
-        }
-        match self.verdict(queue, &terms) {
-            Verdict::Never => Room::Never,
-            Verdict::Wait => Room::Later,
-            Verdict::Place(place) => {
-                place
-                    .yielding
-                    .iter()
-                    .for_each(|queue| self.yield_runs(queue));
-                match place.yielding.is_empty() {
-                    true => Room::Now {
-                        pinned: terms.pinned,
-                    },
-                    false => Room::Later,
-                }
-            }
-        }
-    }
-
-    /// Loads a pinned model, whether or not anybody waits for it.
-    pub(super) fn load_pinned(&mut self, queue: &str) {
-        if let Some((work, terms)) = self.work(queue)
-            && let Verdict::Place(place) = self.verdict(queue, &terms)
-        {
-            self.begin_load(queue, terms, place, work.reply_to);
-        }
-    }
-
     /// A claimed job wishes for its model.
     pub(super) fn wanted(&mut self, wish: Wish) {
         let wishes = self.wishes.entry(wish.deployment.clone()).or_default();
@@ -157,77 +93,26 @@ impl Agent {
         }
     }
 
-    pub(super) fn work(&self, queue: &str) -> Option<(Work, Terms)> {
-        let work = self.demands.of(queue, self.clock.now())?;
-        let terms = work.terms.clone()?;
-        Some((work, terms))
+    /// Loads a pinned model, whether or not anybody waits for it.
+    pub(super) fn load_pinned(&mut self, queue: &str, promise: Promise) {
+        let Promise {
+            terms,
+            place,
+            reply_to,
+        } = promise;
+        self.begin_load(queue, terms, place, reply_to);
     }
 
-    /// How `queue`'s model would get into memory.
-    ///
-    /// A model that nobody else serves may push others out before their time,
-    /// but those that have jobs themselves only when its turn has come.
-    fn verdict(&self, queue: &str, terms: &Terms) -> Verdict {
-        let due = self.due.as_deref() == Some(queue);
-        let alone = self.peers.holders(super::look::identity(queue)).is_empty();
-        match self.admission(terms, false, false) {
-            Admission::Never => return Verdict::Never,
-            Admission::Wait { .. } if alone || terms.pinned => {}
-            Admission::Wait { .. } => return Verdict::Wait,
-            admission => return Verdict::Place(Place::of(admission)),
-        }
-        match self.admission(terms, true, false) {
-            Admission::Wait { .. } | Admission::Never => {}
-            admission => {
-                let place = Place::of(admission);
-                if due || !place.idle.iter().any(|model| self.has_jobs(model)) {
-                    return Verdict::Place(place);
-                }
-            }
-        }
-        Verdict::Wait
-    }
-
-    pub(super) fn admission(
-        &self,
-        terms: &Terms,
-        starving: bool,
-        as_if_idle: bool,
-    ) -> Admission<'_> {
-        let now = self.clock.now();
-        let want_terms = terms.into();
-        let want = Want {
-            terms: &want_terms,
-            starving,
-        };
-        let mut residents = self.views();
-        if as_if_idle {
-            residents
-                .iter_mut()
-                .for_each(|resident| resident.in_flight = 0);
-        }
-        let devices = self.memory.devices();
-        admit(&want, &devices, &residents, &self.settings.eviction, now)
-    }
-
-    fn views(&self) -> Vec<Resident<'_>> {
-        self.residents.views(|model| self.jobs_waiting(model))
-    }
-
-    /// Jobs that wait for `model`: in its queue, and in hand without running.
-    fn jobs_waiting(&self, model: &str) -> u32 {
-        let queued = self.demands.of(model, self.clock.now());
-        let running = self.residents.get(model).map_or(0, |entry| entry.in_flight);
-        let held = self.in_hand(model).saturating_sub(running);
-        queued.map_or(0, |work| work.waiting) + held
-    }
-
-    fn has_jobs(&self, model: &str) -> bool {
-        self.jobs_waiting(model) > 0
-    }
-
-    fn begin_load(&mut self, deployment: &str, terms: Terms, place: Place, reply_to: String) {
-        place.idle.iter().for_each(|model| self.evict(model));
+    pub(super) fn begin_load(
+        &mut self,
+        deployment: &str,
+        terms: Terms,
+        place: Place,
+        reply_to: String,
+    ) {
+        self.promised.remove(deployment);
+        self.residents.evictions += place.idle.len() as u64;
+        place.idle.iter().for_each(|model| self.set_leaving(model));
         let now = self.clock.now();
         let gpus = self.memory.uuids(&place.devices);
         self.residents.begin(deployment, terms, place.devices, now);
@@ -235,7 +120,7 @@ impl Agent {
         self.spawn_load(deployment, gpus, place.idle, reply_to);
     }
 
-    fn evict(&mut self, model: &str) {
+    fn set_leaving(&mut self, model: &str) {
         self.residents.leave(model);
         self.leave(model);
     }
@@ -284,7 +169,8 @@ impl Agent {
             }
             Err(error) => {
                 tracing::warn!(deployment, %error, "not loaded");
-                self.residents.remove(deployment);
+                // What there is of it holds memory until it is gone for certain.
+                self.unload(deployment);
                 let wishes = self.wishes.remove(deployment).unwrap_or_default();
                 for wish in wishes {
                     let _job_ended = wish.answer.send(Err(error.clone()));
@@ -298,7 +184,7 @@ impl Agent {
     pub(super) fn unloaded(&mut self, deployment: &str, gone: bool) {
         self.cold_changed = true;
         match gone {
-            true => self.residents.evicted(deployment),
+            true => self.residents.remove(deployment),
             false => self.unload(deployment),
         }
     }
@@ -310,7 +196,7 @@ impl Agent {
             .residents
             .get(deployment)
             .is_some_and(|e| e.stage == Stage::Leaving);
-        self.evict(deployment);
+        self.set_leaving(deployment);
         let (runtime, clock, events) = (
             self.runtime.clone(),
             self.clock.clone(),
@@ -345,33 +231,6 @@ impl Agent {
             .residents
             .get(deployment)
             .is_none_or(|e| e.in_flight == 0);
-    }
-}
-
-impl Place {
-    fn of(admission: Admission<'_>) -> Self {
-        let own = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-        match admission {
-            Admission::Evict {
-                devices,
-                idle,
-                yielding,
-            } => Place {
-                devices,
-                idle: own(idle),
-                yielding: own(yielding),
-            },
-            Admission::Fits { devices } => Place {
-                devices,
-                idle: Vec::new(),
-                yielding: Vec::new(),
-            },
-            Admission::Wait { .. } | Admission::Never => Place {
-                devices: Vec::new(),
-                idle: Vec::new(),
-                yielding: Vec::new(),
-            },
-        }
     }
 }
 

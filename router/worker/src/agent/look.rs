@@ -37,6 +37,7 @@ impl Agent {
                 .for_each(|model| self.let_go(model, now));
             self.choose_queues(now);
             self.settle_turns(now);
+            self.warm_up(now);
             self.widen_subscriptions();
             self.cold_changed = true;
         }
@@ -146,14 +147,14 @@ impl Agent {
         }
     }
 
-    fn is_avoided(&self, queue: &str, now: Moment) -> bool {
+    pub(super) fn is_avoided(&self, queue: &str, now: Moment) -> bool {
         let avoided = self.avoided.get(queue);
         avoided.is_some_and(|(until, _)| *until > now)
     }
 
     /// What models may take of each device, without what pinned ones hold.
     fn devices(&self) -> Vec<Mib> {
-        let pinned = self.residents.views(|_| 0);
+        let pinned = self.views();
         let left = |(index, device): (usize, thermocline_policy::fleet::Device)| {
             let pinned = pinned
                 .iter()

@@ -10,7 +10,7 @@
 use thermocline_broker::Delivery;
 use thermocline_policy::fleet::Residence;
 
-use super::load::Room;
+use super::room::Room;
 use super::{Agent, Phase};
 use crate::event::{Event, Origin, Permit};
 
@@ -21,6 +21,7 @@ impl Agent {
     /// Does what can be done now; called after everything that happens.
     pub(super) fn pull(&mut self) {
         while self.tasks.try_join_next().is_some() {}
+        while self.returns.try_join_next().is_some() {}
         // What is in hand is served also by a worker that takes nothing new.
         if self.phase != Phase::Down {
             self.answer_wishes();
@@ -78,7 +79,7 @@ impl Agent {
         while self.paused && self.permits().available_permits() > 0 {
             match self.next_warm() {
                 Some(queue) => self.take_warm(queue),
-                None if self.takes > 0 => return,
+                None if !self.taking.is_empty() => return,
                 None => self.paused = false,
             }
         }
@@ -87,13 +88,13 @@ impl Agent {
     /// Of the queues whose models are ready, the one whose oldest job has waited longest.
     fn next_warm(&self) -> Option<String> {
         let now = self.clock.now();
-        let open = self.served.iter().filter(|(queue, served)| {
-            !served.taking
+        let open = self.served.keys().filter(|queue| {
+            !self.taking.contains(*queue)
                 && self.residents.residence(queue) == Residence::Resident
                 && self.in_hand(queue) < self.limit(queue)
                 && !self.makes_room(queue)
         });
-        let waiting = open.filter_map(|(queue, _)| {
+        let waiting = open.filter_map(|queue| {
             let work = self.demands.of(queue, now)?;
             (work.waiting > 0).then_some((work.oldest, queue))
         });
@@ -113,8 +114,11 @@ impl Agent {
         }
         for queue in self.cold_queues() {
             match self.room_for(&queue) {
-                Room::Now { pinned: true } => self.load_pinned(&queue),
-                Room::Now { pinned: false } => self.take(queue, None),
+                Room::Now(promise) if promise.terms.pinned => self.load_pinned(&queue, promise),
+                Room::Now(promise) => {
+                    self.promised.insert(queue.clone(), promise);
+                    self.take(queue, None);
+                }
                 Room::Later => {}
                 Room::Never => self.put_off(&queue),
             }
@@ -124,22 +128,19 @@ impl Agent {
     /// Cold queues that could be looked into, the longest wait first.
     fn cold_queues(&self) -> Vec<String> {
         let now = self.clock.now();
-        let cold = self.served.iter().filter(|(queue, served)| {
+        let cold = self.served.keys().filter(|queue| {
             self.residents.residence(queue) == Residence::Absent
-                && !served.taking
+                && !self.taking.contains(*queue)
                 && self.in_hand(queue) == 0
         });
         let age = |queue: &String| self.demands.of(queue, now).map(|work| work.oldest);
-        let mut queues: Vec<String> = cold.map(|(queue, _)| queue.clone()).collect();
+        let mut queues: Vec<String> = cold.cloned().collect();
         queues.sort_by_cached_key(|queue| std::cmp::Reverse(age(queue)));
         queues
     }
 
     fn take(&mut self, queue: String, permit: Option<Permit>) {
-        if let Some(served) = self.served.get_mut(&queue) {
-            served.taking = true;
-        }
-        self.takes += 1;
+        self.taking.insert(queue.clone());
         let (broker, events) = (self.broker.clone(), self.events.clone());
         self.tasks.spawn(async move {
             let delivery = broker.take(&queue).await.unwrap_or_else(|error| {
@@ -161,21 +162,22 @@ impl Agent {
         delivery: Option<Delivery>,
         permit: Option<Permit>,
     ) {
-        self.takes -= 1;
+        self.taking.remove(&queue);
         self.cold_changed = true;
-        if let Some(served) = self.served.get_mut(&queue) {
-            served.taking = false;
-        }
-        let Some(delivery) = delivery else {
-            return self.demands.emptied(&queue);
-        };
-        self.demands.taken(&queue);
-        match self.phase {
-            Phase::Taking => {
-                self.count(&queue, TAKEN);
+        match delivery {
+            Some(delivery) if self.phase == Phase::Taking => {
+                self.demands.taken(&queue);
+                self.hands.count(&queue, TAKEN);
                 self.assign(queue, delivery, permit, TAKEN);
             }
-            Phase::Down | Phase::Resting | Phase::Draining => self.give_back(delivery),
+            Some(delivery) => {
+                self.promised.remove(&queue);
+                self.give_back(delivery);
+            }
+            None => {
+                self.promised.remove(&queue);
+                self.demands.emptied(&queue);
+            }
         }
     }
 }

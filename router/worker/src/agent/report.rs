@@ -110,7 +110,7 @@ impl Agent {
             in_flight: self.in_flight(),
             memory_mib: total,
             free_mib: read.map_or(free, |read| read.min(free)),
-            resident: self.residents.report(now),
+            resident: self.residents.report(self.settings.eviction.half_life, now),
             subscribed: self.report.subscribed.clone(),
             loads: self.residents.loads,
             evictions: self.residents.evictions,

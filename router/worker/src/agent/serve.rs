@@ -25,10 +25,6 @@ const LONGEST_PUT_OFF: Duration = Duration::from_secs(300);
 pub(super) struct Served {
     /// The subscription and its prefetch, while it does not rest.
     consumer: Option<Consumer>,
-    /// Whether it is being looked into.
-    pub(super) taking: bool,
-    /// Ends its runs: other work needs the memory.
-    yields: CancellationToken,
 }
 
 /// A subscription; it ends when dropped.
@@ -46,7 +42,7 @@ impl Agent {
         if self.phase != Phase::Taking || !ready || self.makes_room(&queue) {
             return self.give_back(delivery);
         }
-        self.count(&queue, origin);
+        self.hands.count(&queue, origin);
         self.waiting.push_back(Waiting {
             queue,
             origin,
@@ -57,36 +53,16 @@ impl Agent {
 
     /// Back to its queue: it was not begun.
     pub(super) fn give_back(&mut self, delivery: Delivery) {
-        self.tasks.spawn(async move {
+        self.returns.spawn(async move {
             let _lost_is_as_good = delivery.give_back().await;
         });
     }
 
     /// One that waited for a permit goes back.
     pub(super) fn give_up(&mut self, waiting: Waiting) {
-        self.discount(&waiting.queue, waiting.origin);
+        self.hands.discount(&waiting.queue, waiting.origin);
         self.demands.perhaps_more(&waiting.queue);
         self.give_back(waiting.delivery);
-    }
-
-    /// One more job of `queue` is in hand.
-    pub(super) fn count(&mut self, queue: &str, origin: Origin) {
-        let hands = self.hands.entry(queue.to_owned()).or_default();
-        *hands.entry(origin).or_default() += 1;
-    }
-
-    /// One job less of `queue` is in hand.
-    fn discount(&mut self, queue: &str, origin: Origin) {
-        let Some(hands) = self.hands.get_mut(queue) else {
-            return;
-        };
-        if let Some(count) = hands.get_mut(&origin) {
-            *count = count.saturating_sub(1);
-        }
-        hands.retain(|_, count| *count > 0);
-        if hands.is_empty() {
-            self.hands.remove(queue);
-        }
     }
 
     /// Assigns a job. Without a permit it loads its model first.
@@ -102,11 +78,7 @@ impl Agent {
         let terms = self.demands.of(&queue, now).and_then(|work| work.terms);
         let assignment = Assignment {
             max_attempts: terms.map_or(self.settings.patience.max_attempts, |t| t.max_attempts),
-            yields: self
-                .served
-                .get(&queue)
-                .map(|s| s.yields.clone())
-                .unwrap_or_default(),
+            yields: self.hands.yields(&queue),
             queue,
             delivery,
             permit,
@@ -117,7 +89,10 @@ impl Agent {
 
     /// A job is settled.
     pub(super) fn settled(&mut self, queue: &str, origin: Origin, end: End) {
-        self.discount(queue, origin);
+        self.hands.discount(queue, origin);
+        if self.in_hand(queue) == 0 {
+            self.promised.remove(queue);
+        }
         let entry = self.residents.get(queue);
         self.cold_changed |= entry.is_none_or(|entry| entry.in_flight == 0);
         match end {
@@ -165,18 +140,9 @@ impl Agent {
         }
     }
 
-    /// The jobs of a preemptible queue end: other work needs the memory.
-    pub(super) fn yield_runs(&mut self, queue: &str) {
-        if let Some(served) = self.served.get_mut(queue) {
-            std::mem::take(&mut served.yields).cancel();
-        }
-    }
-
     /// Jobs of `queue` in hand.
     pub(super) fn in_hand(&self, queue: &str) -> u32 {
-        self.hands
-            .get(queue)
-            .map_or(0, |hands| hands.values().sum())
+        self.hands.of(queue)
     }
 
     /// Jobs of `queue` that this worker may have in hand.
@@ -199,17 +165,12 @@ impl Agent {
         let queues = self.served.iter();
         let narrow = queues.filter(|(queue, served)| {
             let consumer = served.consumer.as_ref();
-            consumer.is_some_and(|it| it.prefetch + self.foreign(queue, it) < self.limit(queue))
+            consumer.is_some_and(|it| {
+                it.prefetch + self.hands.foreign(queue, it.origin) < self.limit(queue)
+            })
         });
         let narrow: Vec<String> = narrow.map(|(queue, _)| queue.clone()).collect();
         narrow.iter().for_each(|queue| self.subscribe_anew(queue));
-    }
-
-    /// Jobs of `queue` in hand that `consumer` did not bring.
-    fn foreign(&self, queue: &str, consumer: &Consumer) -> u32 {
-        let hands = self.hands.get(queue).into_iter().flatten();
-        let others = hands.filter(|(origin, _)| **origin != consumer.origin);
-        others.map(|(_, count)| count).sum()
     }
 
     /// Whether a subscription to `queue` may bring jobs.
@@ -261,7 +222,7 @@ impl Agent {
     /// Whether this worker serves `queue` as others count it: it holds the
     /// model, loads it, or has a job in hand. To look into a queue is not that.
     pub(super) fn holds(&self, queue: &str) -> bool {
-        self.residents.residence(queue) != Residence::Absent || self.hands.contains_key(queue)
+        self.residents.residence(queue) != Residence::Absent || self.in_hand(queue) > 0
     }
 
     /// When the first delivery without a permit has waited long enough, or all

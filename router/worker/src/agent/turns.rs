@@ -27,10 +27,10 @@ impl Agent {
         let kept = self
             .due
             .take()
-            .filter(|due| self.residents.get(due).is_none() && self.hands.contains_key(due));
+            .filter(|due| self.residents.get(due).is_none() && self.in_hand(due) > 0);
         self.due = kept.or_else(|| self.next_turn(now));
         let wanted = self.due.as_deref().and_then(|due| self.work(due));
-        let admission = wanted.map(|(_, terms)| self.admission(&terms, true, true));
+        let admission = wanted.map(|(_, terms)| self.admission_once_idle(&terms));
         self.making_room = match admission {
             Some(Admission::Evict { idle, .. }) => idle.into_iter().map(str::to_owned).collect(),
             _ => Default::default(),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use thermocline_broker::{BrokerError, Topic};
+use thermocline_clock::Clock;
 
 use super::{Agent, Phase};
 use crate::Runtime;
@@ -30,14 +31,11 @@ impl Agent {
                 tracing::warn!(%error, "the runtime cannot be cleared of what an earlier life left");
                 clock.sleep(EVERY).await;
             }
-            let (mut misses, mut looks) = (0, 0);
+            let mut looks = 0;
             loop {
-                let alive = runtime.alive().await;
-                misses = if alive { 0 } else { misses + 1 };
-                if alive || misses >= MISSES {
-                    let seen = Seen { alive, dead: Vec::new() };
-                    let _agent_ended = events.send(Event::Runtime(seen));
-                }
+                let alive = lives(&*runtime, &clock).await;
+                let dead = Vec::new();
+                let _agent_ended = events.send(Event::Runtime(Seen { alive, dead }));
                 looks += 1;
                 if alive && looks % CLEAR_EVERY == 0 {
                     let _next_time = runtime.clear().await;
@@ -50,8 +48,20 @@ impl Agent {
     /// Looks at once: a run ended as if its process had died.
     pub(super) fn inspect(&mut self) {
         let held: Vec<String> = self.residents.ready().map(str::to_owned).collect();
-        let (runtime, events) = (self.runtime.clone(), self.events.clone());
-        self.tasks.spawn(inspect(runtime, events, held));
+        let (runtime, clock, events) = (
+            self.runtime.clone(),
+            self.clock.clone(),
+            self.events.clone(),
+        );
+        self.tasks.spawn(async move {
+            let alive = lives(&*runtime, &clock).await;
+            // A runtime that gives no answer says nothing about its models.
+            let dead = match alive {
+                true => gone(&*runtime, held).await,
+                false => Vec::new(),
+            };
+            let _agent_ended = events.send(Event::Runtime(Seen { alive, dead }));
+        });
     }
 
     /// What a look at the runtime showed.
@@ -93,15 +103,26 @@ impl Agent {
     }
 }
 
-async fn inspect(runtime: std::sync::Arc<dyn Runtime>, events: Events, held: Vec<String>) {
-    let alive = runtime.alive().await;
-    let mut dead = Vec::new();
+/// Whether the runtime lives: one bad answer does not say that it does not.
+async fn lives(runtime: &dyn Runtime, clock: &Clock) -> bool {
+    for _ in 1..MISSES {
+        if runtime.alive().await {
+            return true;
+        }
+        clock.sleep(SOON).await;
+    }
+    runtime.alive().await
+}
+
+/// Those of `held` that the runtime does not hold any more.
+async fn gone(runtime: &dyn Runtime, held: Vec<String>) -> Vec<String> {
+    let mut gone = Vec::new();
     for deployment in held {
-        if !alive || !runtime.holds(&deployment).await {
-            dead.push(deployment);
+        if !runtime.holds(&deployment).await {
+            gone.push(deployment);
         }
     }
-    let _agent_ended = events.send(Event::Runtime(Seen { alive, dead }));
+    gone
 }
 
 async fn listen(

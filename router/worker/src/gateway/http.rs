@@ -19,7 +19,7 @@ use super::frames::Frames;
 use super::{CallError, Gateways, Granted, Sent};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// For a call, and for each piece of a payload.
+/// For a call, and for each piece of a claim's response.
 const CALL_LIMIT: Duration = Duration::from_secs(15);
 /// After so long without a word a peer that is gone is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -84,13 +84,15 @@ impl HttpGateways {
         answered.unwrap_or(Err(CallError::Unclear))
     }
 
-    /// The payload, piece by piece: slow is allowed, silent is not.
+    /// The payload, as long as it is worth waiting for it.
     async fn payload(&self, frames: &mut Frames, grant: &Grant) -> Result<Bytes, CallError> {
         if grant.payload_bytes > MOST_PAYLOAD {
             return Err(CallError::Unclear);
         }
+        let deadline = self.clock.now() + Duration::from_millis(grant.remaining_ms);
         let read = frames.bytes(grant.payload_bytes as usize);
-        let payload = read.await.ok_or(CallError::Unclear)?;
+        let payload = self.clock.timeout_at(deadline, read).await.ok().flatten();
+        let payload = payload.ok_or(CallError::Unclear)?;
         let digest = Sha256::digest(&payload);
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         match digest.eq_ignore_ascii_case(&grant.sha256) {
@@ -100,11 +102,11 @@ impl HttpGateways {
     }
 
     async fn granted(&self, response: Response) -> Result<Granted, CallError> {
-        let mut frames = Frames::new(response);
+        let mut frames = Frames::new(response, self.clock.clone(), CALL_LIMIT);
         let read = async { frames.frame().await.ok_or(CallError::Unclear) };
         let grant: Grant = self.within(read).await?;
         let payload = self.payload(&mut frames, &grant).await?;
-        let ending = async move { frames.frame::<Ending>().await.unwrap_or(Ending::Closing) };
+        let ending = async move { frames.last().await.unwrap_or(Ending::Closing) };
         Ok(Granted {
             grant,
             payload,

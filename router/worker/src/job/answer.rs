@@ -9,16 +9,13 @@ use http::header::CONTENT_LENGTH;
 use thermocline_wire::fleet::{FailureKind, Grant, Job, Refusal, ResultHead};
 
 use super::execute::failed;
-use super::{Bench, Outcome};
+use super::{Bench, Outcome, PAUSES};
 use crate::coding::{gzip, worth_compressing};
 use crate::gateway::{CallError, Sent};
 use crate::{Body, RunResponse};
 
 /// A body of known length up to this travels in one piece.
 const ONE_PIECE: u64 = 64 << 10;
-/// Tries at a gateway that cannot be reached.
-const TRIES: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The most of a fault's body that is read.
 const MOST_WORDS: usize = 4 << 10;
 /// How long a fault's body may take.
@@ -64,15 +61,16 @@ impl Bench {
     /// Brings a body that is whole, again if the gateway was not reached: a
     /// result that was taken already is refused as such.
     async fn piece(&self, job: &Job, head: &ResultHead, body: Bytes) -> Outcome {
-        for attempt in 1..=TRIES {
+        let mut pauses = PAUSES.into_iter();
+        loop {
             let sent = self.gateways.result(job, head, Sent::Whole(body.clone()));
-            match sent.await {
-                Ok(()) => return Outcome::Answered,
-                Err(CallError::Refused { refusal, .. }) => return refused(refusal),
-                Err(_) => self.clock.sleep(FIRST_PAUSE * (1 << attempt)).await,
+            match (sent.await, pauses.next()) {
+                (Ok(()), _) => return Outcome::Answered,
+                (Err(CallError::Refused { refusal, .. }), _) => return refused(refusal),
+                (Err(_), Some(pause)) => self.clock.sleep(pause).await,
+                (Err(_), None) => return Outcome::Unwanted,
             }
         }
-        Outcome::Unwanted
     }
 
     async fn stream(&self, job: &Job, head: &ResultHead, body: Body) -> Outcome {

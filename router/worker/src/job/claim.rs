@@ -4,13 +4,10 @@ use thermocline_broker::Delivery;
 use thermocline_wire::fleet::{Claim, Job, Refusal};
 use tokio::sync::oneshot;
 
-use super::Bench;
+use super::{Bench, PAUSES};
 use crate::event::{Event, Permit};
 use crate::gateway::{CallError, Granted};
 
-/// Tries at a gateway that cannot be reached or understood.
-const TRIES: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// When a claim that is undecided is asked again, where the gateway does not say.
 const UNDECIDED_PAUSE: Duration = Duration::from_secs(1);
 /// How long it may stay undecided.
@@ -52,7 +49,7 @@ impl Bench {
             attempts: delivery.attempts(),
         };
         let limit = self.clock.now() + UNDECIDED_LIMIT;
-        let mut tries = 0;
+        let mut pauses = PAUSES.into_iter();
         loop {
             let error = match self.gateways.claim(job, &claim).await {
                 Ok(granted) => return Claimed::Granted(Box::new(granted)),
@@ -67,10 +64,7 @@ impl Bench {
                     (!late).then(|| retry_after.unwrap_or(UNDECIDED_PAUSE))
                 }
                 CallError::Refused { .. } => None,
-                CallError::Unreachable | CallError::Unclear => {
-                    tries += 1;
-                    (tries < TRIES).then(|| FIRST_PAUSE * (1 << tries))
-                }
+                CallError::Unreachable | CallError::Unclear => pauses.next(),
             };
             let Some(pause) = pause else {
                 return Claimed::Not(self.without(job, &error).await);

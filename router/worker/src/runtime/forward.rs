@@ -1,5 +1,7 @@
 //! Requests to a model's server, over HTTP/1.1 on this node.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -10,13 +12,14 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use thermocline_clock::Clock;
 use thermocline_provider::Address;
 
 use super::{RunRequest, RunResponse};
 
 /// Headers of one connection, not of the message (RFC 9110 §7.6.1), and those
 /// that say how long a body is: its own length does.
-const OF_THE_HOP: [HeaderName; 10] = [
+const OF_THE_HOP: [HeaderName; 11] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::EXPECT,
@@ -27,7 +30,11 @@ const OF_THE_HOP: [HeaderName; 10] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
     HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
 ];
+
+/// How long a status may take that is asked for.
+const STATUS_LIMIT: Duration = Duration::from_secs(10);
 
 /// No answer, or none that is HTTP.
 #[derive(Debug)]
@@ -35,13 +42,17 @@ pub(super) struct NoAnswer;
 
 /// The one client for everything that runs here; connections are kept.
 #[derive(Clone)]
-pub(super) struct Forward(Client<HttpConnector, Full<Bytes>>);
+pub(super) struct Forward {
+    client: Client<HttpConnector, Full<Bytes>>,
+    clock: Clock,
+}
 
 impl Forward {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(clock: Clock) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        Forward(Client::builder(TokioExecutor::new()).build(connector))
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Forward { client, clock }
     }
 
     /// Sends `request` to `address`, up to the response's head.
@@ -51,11 +62,11 @@ impl Forward {
         request: RunRequest,
     ) -> Result<RunResponse, NoAnswer> {
         let request = addressed(address, request).ok_or(NoAnswer)?;
-        let response = self.0.request(request).await.map_err(|_| NoAnswer)?;
+        let response = self.client.request(request).await.map_err(|_| NoAnswer)?;
         Ok(received(response))
     }
 
-    /// The status of `GET path`; `None` without an answer.
+    /// The status of `GET path`; `None` without an answer in time.
     pub(super) async fn status(&self, address: &Address, path: &str) -> Option<u16> {
         let target = if path.is_empty() { "/" } else { path };
         let request = RunRequest {
@@ -64,7 +75,9 @@ impl Forward {
             headers: HeaderMap::new(),
             payload: Bytes::new(),
         };
-        Some(self.send(address, request).await.ok()?.status.as_u16())
+        let deadline = self.clock.now() + STATUS_LIMIT;
+        let asked = self.clock.timeout_at(deadline, self.send(address, request));
+        Some(asked.await.ok()?.ok()?.status.as_u16())
     }
 }
 
@@ -132,6 +145,7 @@ mod tests {
             ("connection", "x-secret, keep-alive"),
             ("x-secret", "1"),
             ("content-length", "9"),
+            ("proxy-connection", "keep-alive"),
             ("x-kept", "1"),
         ];
         let headers = pairs.map(|(name, value)| {

@@ -74,8 +74,8 @@ impl InstanceRuntime {
             provider,
             owner: owner.into(),
             tier,
+            forward: Forward::new(clock.clone()),
             clock,
-            forward: Forward::new(),
             held: Mutex::default(),
         }))
     }
@@ -233,14 +233,7 @@ impl Runtime for InstanceRuntime {
         let parts = &self.0;
         self.unload(&model.deployment).await?;
         let count = pool::instances(&model.terms);
-        let started = try_join_all((0..count).map(|_| parts.start(model, gpus))).await;
-        let members = match started {
-            Ok(members) => members,
-            Err(error) => {
-                self.unload(&model.deployment).await?;
-                return Err(error);
-            }
-        };
+        let members = try_join_all((0..count).map(|_| parts.start(model, gpus))).await?;
         let mut held = parts.held();
         let entry = held.entry(model.deployment.clone()).or_default();
         entry.pool = Some(Pool::new(members, model.terms.clone()));

@@ -49,14 +49,18 @@ impl KserveRuntime {
                 url,
                 ..Address::default()
             },
+            forward: Forward::new(clock.clone()),
             clock,
-            forward: Forward::new(),
             held: Mutex::default(),
         }
     }
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn model_of(&self, deployment: &str) -> Option<String> {
+        self.held().get(deployment).cloned()
     }
 
     /// Whether more than one deployment is of `model`.
@@ -104,7 +108,8 @@ impl KserveRuntime {
 
     /// An unload is answered before it is done.
     async fn until_unloaded(&self, model: &str, deadline: Moment) -> Result<(), LoadError> {
-        while self.is_ready(model).await {
+        // A server that is silent may still hold it.
+        while self.readiness(model).await.is_none_or(is_ready) {
             if self.clock.now() >= deadline {
                 return Err(LoadError::OutOfCapacity("the model does not go".into()));
             }
@@ -113,15 +118,13 @@ impl KserveRuntime {
         Ok(())
     }
 
-    async fn is_ready(&self, model: &str) -> bool {
-        let path = format!("/v2/models/{model}/ready");
-        self.status(&path).await == Some(200)
+    /// What the server says of `model`; `None` when it is silent.
+    async fn readiness(&self, model: &str) -> Option<u16> {
+        self.status(&format!("/v2/models/{model}/ready")).await
     }
 
     async fn status(&self, path: &str) -> Option<u16> {
-        let asked = self.forward.status(&self.server, path);
-        let deadline = self.clock.now() + CALL_LIMIT;
-        self.clock.timeout_at(deadline, asked).await.ok().flatten()
+        self.forward.status(&self.server, path).await
     }
 }
 
@@ -154,6 +157,12 @@ impl Runtime for KserveRuntime {
         if !is_name(&name) {
             return Err(unusable());
         }
+        if self
+            .model_of(&model.deployment)
+            .is_some_and(|held| held != name)
+        {
+            self.unload(&model.deployment).await?;
+        }
         self.held().insert(model.deployment.clone(), name.clone());
         let deadline = self.clock.now() + Duration::from_millis(model.start_timeout_ms);
         let path = format!("/v2/repository/models/{name}/load");
@@ -162,9 +171,8 @@ impl Runtime for KserveRuntime {
             self.held().remove(&model.deployment);
             return Err(refused(status, &said));
         }
-        while !self.is_ready(&name).await {
+        while !self.readiness(&name).await.is_some_and(is_ready) {
             if self.clock.now() >= deadline {
-                self.unload(&model.deployment).await?;
                 let late = "it was not ready in time";
                 return Err(LoadError::OutOfCapacity(late.into()));
             }
@@ -174,8 +182,9 @@ impl Runtime for KserveRuntime {
     }
 
     async fn unload(&self, deployment: &str) -> Result<(), LoadError> {
-        let model = self.held().get(deployment).cloned();
-        let Some(model) = model else { return Ok(()) };
+        let Some(model) = self.model_of(deployment) else {
+            return Ok(());
+        };
         if !self.is_shared(&model) {
             self.unload_model(&model).await?;
         }
@@ -188,8 +197,7 @@ impl Runtime for KserveRuntime {
         deployment: &str,
         mut request: RunRequest,
     ) -> Result<RunResponse, RunError> {
-        let model = self.held().get(deployment).cloned();
-        let model = model.ok_or(RunError::NotLoaded)?;
+        let model = self.model_of(deployment).ok_or(RunError::NotLoaded)?;
         let Some(target) = target::at_server(&request.target, deployment, &model) else {
             return Ok(not_found());
         };
@@ -202,12 +210,16 @@ impl Runtime for KserveRuntime {
     }
 
     async fn holds(&self, deployment: &str) -> bool {
-        let model = self.held().get(deployment).cloned();
-        match model {
-            Some(model) => self.is_ready(&model).await,
-            None => false,
-        }
+        let Some(model) = self.model_of(deployment) else {
+            return false;
+        };
+        // A server that is silent says nothing about its models.
+        self.readiness(&model).await.is_none_or(is_ready)
     }
+}
+
+const fn is_ready(status: u16) -> bool {
+    status == 200
 }
 
 fn ready_models(index: &Value) -> impl Iterator<Item = &str> {

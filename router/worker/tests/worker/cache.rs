@@ -42,6 +42,55 @@ async fn a_model_without_room_evicts_an_idle_one_and_memory_is_never_overfull() 
 }
 
 #[tokio::test]
+async fn what_a_failed_load_leaves_takes_memory_until_it_is_gone() {
+    let mut stage = Stage::new();
+    stage.deploy("broken", |model| model.image = "broken".into());
+    stage.deploy("whole", |_| {});
+    let node = stage.worker("gpu-1", 2, 1_000).await;
+    node.runtime.script().stuck = true;
+    stage.submit("broken", "x").await;
+    stage.pass(seconds(2)).await;
+    let job = stage.submit("whole", "y").await;
+    stage.pass(seconds(20)).await;
+    assert_eq!(node.runtime.script().loads, ["broken"]);
+    node.runtime.script().stuck = false;
+    stage.pass(seconds(10)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(node.runtime.script().most_memory, 1_000);
+}
+
+#[tokio::test]
+async fn two_cold_queues_are_not_looked_into_for_one_room() {
+    let mut stage = Stage::new();
+    stage.deploy("a", |_| {});
+    stage.deploy("b", |_| {});
+    let node = stage.worker("gpu-1", 2, 1_000).await;
+    stage.submit("a", "x takes 60").await;
+    stage.submit("b", "x takes 60").await;
+    stage.pass(seconds(10)).await;
+    let left = stage.waiting("a").await + stage.waiting("b").await;
+    assert_eq!(left, 1, "the other is for whoever has room");
+    assert_eq!(node.runtime.script().loads.len(), 1);
+}
+
+#[tokio::test]
+async fn cold_queues_that_all_have_room_are_loaded_side_by_side() {
+    let mut stage = Stage::new();
+    stage.deploy("a", |_| {});
+    stage.deploy("b", |_| {});
+    let node = stage.worker("gpu-1", 2, 2_000).await;
+    for name in ["a", "b"] {
+        node.runtime
+            .script()
+            .load_time
+            .insert(name.into(), seconds(60));
+        stage.submit(name, "x").await;
+    }
+    stage.pass(seconds(5)).await;
+    assert_eq!(node.runtime.script().loads.len(), 2);
+}
+
+#[tokio::test]
 async fn an_interleaved_backlog_costs_one_load_per_model_and_keeps_its_order() {
     let mut stage = Stage::new();
     for name in ["a", "b", "c"] {
@@ -129,6 +178,51 @@ async fn pinned_models_are_loaded_before_anybody_asks() {
     for node in [first, second] {
         assert_eq!(node.runtime.script().loads, ["pinned"]);
     }
+}
+
+#[tokio::test]
+async fn a_pin_counts_as_it_is_announced_now() {
+    let mut stage = Stage::new();
+    stage.deploy("pinned", |model| model.terms.pinned = true);
+    stage.deploy("other", |_| {});
+    let node = stage.worker("gpu-1", 2, 1_000).await;
+    stage.pass(seconds(40)).await;
+    let job = stage.submit("other", "x").await;
+    stage.pass(seconds(10)).await;
+    assert!(stage.gateway.result(&job).is_none());
+    stage.deploy("pinned", |_| {});
+    stage.pass(seconds(10)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(node.runtime.script().loads, ["pinned", "other"]);
+    stage.deploy("other", |model| model.terms.pinned = true);
+    stage.pass(seconds(40)).await;
+    stage.submit("pinned", "y").await;
+    stage.pass(seconds(10)).await;
+    assert_eq!(node.runtime.script().loads, ["pinned", "other"]);
+}
+
+#[tokio::test]
+async fn a_new_worker_loads_what_the_fleet_uses_most_and_no_more_than_it_has_permits() {
+    let mut stage = Stage::new();
+    for (name, workers) in [("capped", 1), ("hot", 0), ("warm", 0), ("cool", 0)] {
+        stage.deploy(name, |model| model.terms.max_workers = workers);
+    }
+    let first = stage.worker("gpu-1", 4, 4_000).await;
+    for (name, jobs) in [("capped", 9), ("hot", 6), ("warm", 3), ("cool", 1)] {
+        first
+            .runtime
+            .script()
+            .load_time
+            .insert(name.into(), seconds(2));
+        for _ in 0..jobs {
+            stage.submit(name, "x").await;
+        }
+        stage.pass(seconds(10)).await;
+    }
+    let second = stage.worker("gpu-2", 2, 3_500).await;
+    stage.pass(seconds(20)).await;
+    assert_eq!(second.runtime.script().loads, ["hot", "warm"]);
+    assert_eq!(first.runtime.script().loads.len(), 4);
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! How jobs, workers and runtimes end, and what the client gets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_broker::Limits;
 use thermocline_wire::fleet::WorkerState;
+use thermocline_worker::Settings;
 
+use crate::cable::Cable;
 use crate::stage::{Stage, seconds};
 
 #[tokio::test]
@@ -98,6 +101,70 @@ async fn a_worker_that_a_gateway_sends_to_rest_takes_nothing_and_then_goes_on() 
     assert!(stage.gateway.result(&second).is_some());
 }
 
+#[tokio::test]
+async fn b32_what_a_draining_worker_did_not_begin_counts_no_attempt() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let mut node = stage.worker("gpu-1", 1, 4_000).await;
+    stage.submit("m", "warm up").await;
+    stage.pass(seconds(1)).await;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        jobs.push(stage.submit("m", "x").await);
+    }
+    // Delivered, and not looked at by anybody.
+    node.worker.drain();
+    stage.pass(seconds(5)).await;
+    node.worker.ended().await;
+    let other = stage.worker("gpu-2", 4, 4_000).await;
+    stage.pass(seconds(5)).await;
+    let done = jobs
+        .iter()
+        .filter(|job| stage.gateway.result(job).is_some());
+    assert_eq!(done.count(), 3);
+    assert!(!other.runtime.bodies().is_empty());
+    assert_eq!(stage.gateway.state().most_attempts, 0);
+}
+
+#[tokio::test]
+async fn a_worker_that_is_to_keep_its_models_leaves_them_running() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let keep = |settings: &mut Settings| settings.keep_models = true;
+    let mut node = stage.worker_with("gpu-1", 1, 4_000, keep).await;
+    stage.submit("m", "x").await;
+    stage.pass(seconds(1)).await;
+    node.worker.drain();
+    stage.pass(seconds(1)).await;
+    node.worker.ended().await;
+    assert!(node.runtime.script().unloads.is_empty());
+}
+
+#[tokio::test]
+async fn one_bad_answer_of_the_runtime_is_no_death() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    stage.deploy("n", |_| {});
+    let node = stage.worker("gpu-1", 2, 4_000).await;
+    stage.submit("n", "x").await;
+    stage.submit("m", "x").await;
+    stage.pass(seconds(1)).await;
+    // A run that dies makes the worker look, and it sees nothing at first.
+    node.runtime.script().bad_answers = 1;
+    stage.submit("m", "it kills").await;
+    stage.pass(seconds(3)).await;
+    assert_eq!(*node.worker.state().borrow(), WorkerState::Ready);
+    let quick = stage.submit("n", "y").await;
+    stage.pass(seconds(1)).await;
+    assert!(stage.gateway.result(&quick).is_some());
+    let loads = node.runtime.script().loads.clone();
+    assert_eq!(
+        loads.iter().filter(|name| *name == "n").count(),
+        1,
+        "{loads:?}"
+    );
+}
+
 fn short_lease() -> Limits {
     Limits {
         lease: seconds(10),
@@ -116,6 +183,54 @@ async fn b33_a_job_longer_than_the_lease_is_delivered_once() {
     assert!(stage.gateway.result(&job).is_some());
     let ran = first.runtime.bodies().len() + second.runtime.bodies().len();
     assert_eq!(ran, 1);
+}
+
+#[tokio::test]
+async fn b32_a_connection_that_is_cut_costs_a_delivery_and_no_second_answer() {
+    let mut stage = Stage::with(short_lease());
+    stage.deploy("m", |_| {});
+    let cable = Cable::to(stage.broker.clone());
+    let settings = Settings::new("gpu-1", 2);
+    let node = stage
+        .worker_on(Arc::new(cable.clone()), settings, 4_000)
+        .await;
+    let job = stage.submit("m", "x takes 10").await;
+    stage.pass(seconds(5)).await;
+    cable.cut();
+    stage.pass(seconds(1)).await;
+    cable.restore();
+    stage.pass(seconds(15)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(node.runtime.bodies().len(), 2);
+    assert_eq!(stage.gateway.state().most_attempts, 1);
+    assert_eq!(stage.waiting("m").await, 0);
+    let next = stage.submit("m", "y").await;
+    stage.pass(seconds(1)).await;
+    assert!(stage.gateway.result(&next).is_some());
+}
+
+#[tokio::test]
+async fn b33_a_worker_whose_renewals_are_lost_is_superseded_and_answers_nobody() {
+    let mut stage = Stage::with(short_lease());
+    stage.deploy("m", |_| {});
+    let cable = Cable::to(stage.broker.clone());
+    let settings = Settings::new("gpu-1", 1);
+    let deaf = stage
+        .worker_on(Arc::new(cable.clone()), settings, 4_000)
+        .await;
+    let job = stage.submit("m", "x takes 35").await;
+    stage.pass(seconds(1)).await;
+    cable.lose_renewals(true);
+    let healthy = stage.worker("gpu-2", 1, 4_000).await;
+    stage.pass(seconds(15)).await;
+    cable.lose_renewals(false);
+    assert_eq!(deaf.runtime.bodies().len(), 1);
+    assert_eq!(healthy.runtime.bodies().len(), 1);
+    stage.pass(seconds(40)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(stage.gateway.state().most_attempts, 1);
+    assert_eq!(deaf.runtime.script().running["m"], 0);
+    assert_eq!(stage.waiting("m").await, 0);
 }
 
 #[tokio::test]

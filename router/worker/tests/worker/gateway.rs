@@ -53,6 +53,8 @@ pub(crate) struct State {
     pub(crate) cut_off: BTreeSet<String>,
     /// Workers that are to take no more.
     pub(crate) draining: Vec<String>,
+    /// The most attempts that a claim was the next of.
+    pub(crate) most_attempts: u32,
     /// It does not announce.
     pub(crate) silent: bool,
 }
@@ -254,6 +256,7 @@ impl Gateways for Reached {
             return gateway.refuse(refusal);
         }
         let mut state = gateway.state();
+        state.most_attempts = state.most_attempts.max(claim.attempts);
         state
             .holders
             .entry(job.id.clone())

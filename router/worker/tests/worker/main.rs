@@ -2,10 +2,12 @@
 //! until the test moves it.
 #![allow(clippy::unwrap_used)] // the lint knows test functions, not what they call
 
+mod cable;
 mod cache;
 mod ends;
 mod failures;
 mod gateway;
+mod http;
 mod runtime;
 mod sharing;
 mod stage;

@@ -27,6 +27,10 @@ pub(crate) struct Script {
     pub(crate) most_memory: u64,
     memory: BTreeMap<String, u64>,
     pub(crate) down: bool,
+    /// Looks at its life that show none, though it lives.
+    pub(crate) bad_answers: u32,
+    /// Nothing can be unloaded.
+    pub(crate) stuck: bool,
     /// Requests fail until then.
     pub(crate) broken_until: Option<Moment>,
 }
@@ -109,7 +113,10 @@ impl Runtime for ScriptRuntime {
     }
 
     async fn alive(&self) -> bool {
-        !self.script().down
+        let mut script = self.script();
+        let bad = script.bad_answers > 0;
+        script.bad_answers = script.bad_answers.saturating_sub(1);
+        !script.down && !bad
     }
 
     async fn load(&self, model: &Model, _: &[String]) -> Result<(), LoadError> {
@@ -129,7 +136,6 @@ impl Runtime for ScriptRuntime {
         };
         self.clock.sleep(time).await;
         if model.image == "broken" {
-            self.script().memory.remove(&model.deployment);
             return Err(LoadError::Incompatible("no such layer".into()));
         }
         self.script().held.insert(model.deployment.clone());
@@ -138,6 +144,9 @@ impl Runtime for ScriptRuntime {
 
     async fn unload(&self, deployment: &str) -> Result<(), LoadError> {
         let mut script = self.script();
+        if script.stuck {
+            return Err(LoadError::OutOfCapacity("it does not go".into()));
+        }
         script.unloads.push(deployment.to_owned());
         script.held.remove(deployment);
         script.memory.remove(deployment);

@@ -87,3 +87,22 @@ async fn preemptible_work_yields_its_memory_to_other_work() {
     assert!(stage.gateway.result(&batch).is_none());
     assert_eq!(node.runtime.script().running["batch"], 0);
 }
+
+#[tokio::test]
+async fn preemptible_work_yields_also_when_its_queue_was_left_and_joined_again() {
+    let mut stage = Stage::new();
+    stage.deploy("batch", |model| model.terms.preemptible = true);
+    stage.deploy("urgent", |_| {});
+    let node = stage.worker("gpu-1", 2, 1_000).await;
+    stage.submit("batch", "x takes 600").await;
+    stage.pass(seconds(2)).await;
+    // A worker that rests leaves its queues; what it has in hand goes on.
+    stage.gateway.state().draining = vec!["gpu-1".into()];
+    stage.pass(seconds(2)).await;
+    stage.gateway.state().draining.clear();
+    stage.pass(seconds(2)).await;
+    assert_eq!(node.runtime.script().running["batch"], 1);
+    let urgent = stage.submit("urgent", "y").await;
+    stage.pass(seconds(10)).await;
+    assert!(stage.gateway.result(&urgent).is_some());
+}

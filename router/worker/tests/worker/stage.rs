@@ -88,13 +88,25 @@ impl Stage {
         memory_mib: u64,
         change: impl FnOnce(&mut Settings),
     ) -> Node {
-        let runtime = ScriptRuntime::new(self.clock());
         let mut settings = Settings::new(name, permits);
         change(&mut settings);
+        self.worker_on(self.broker.clone(), settings, memory_mib)
+            .await
+    }
+
+    /// Starts a worker that reaches the queues through `broker`.
+    pub(crate) async fn worker_on(
+        &self,
+        broker: Arc<dyn Broker>,
+        settings: Settings,
+        memory_mib: u64,
+    ) -> Node {
+        let runtime = ScriptRuntime::new(self.clock());
+        let name = settings.name.clone();
         let worker = Worker::start(Parts {
             settings,
-            broker: self.broker.clone(),
-            gateways: Arc::new(Reached(self.gateway.clone(), name.to_owned())),
+            broker,
+            gateways: Arc::new(Reached(self.gateway.clone(), name)),
             runtime: Arc::new(runtime.clone()),
             memory: Arc::new(ConfiguredMemory::new(vec![memory_mib])),
             clock: self.clock(),
