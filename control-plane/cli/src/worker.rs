@@ -1,5 +1,6 @@
 //! `thermocline worker`: the agent of a GPU node.
 
+mod config;
 mod health;
 mod node;
 
@@ -13,13 +14,13 @@ use thermocline_broker::{Broker, Limits, RabbitMq, RabbitMqAddress};
 use thermocline_clock::Clock;
 use thermocline_policy::fleet::Shape;
 use thermocline_policy::parse_size;
-use thermocline_server::{WorkerConfig, WorkerRuntime};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::deployment_name;
 use crate::failure::Failure;
 use crate::serve::{QUEUES, Signals, log_to_stderr};
 
+pub(crate) use config::{WorkerConfig, WorkerRuntime, read};
 pub(crate) use node::{Node, start};
 
 const MIB: u64 = 1 << 20;
@@ -84,7 +85,7 @@ pub(crate) async fn run(args: &Worker) -> Result<(), Failure> {
     redaction.hide(&token);
     let mut signals = Signals::listen()?;
     let clock = Clock::system();
-    let config = config(args);
+    let config = told(args);
     let broker = RabbitMq::start(address, QUEUES, Limits::default(), clock.clone());
     let broker: Arc<dyn Broker> = Arc::new(broker);
     let drain = CancellationToken::new();
@@ -97,13 +98,11 @@ pub(crate) async fn run(args: &Worker) -> Result<(), Failure> {
         gateways: &args.gateways,
         clock: &clock,
         drain: &drain,
+        keep_models: false,
     })
     .await?;
-    health::serve(args.health, worker.state(), &clock)?;
-    eprintln!(
-        "worker {} pulls; its health at http://{}",
-        args.name, args.health
-    );
+    let health = health::serve(args.health, worker.state(), &clock)?;
+    eprintln!("worker {} pulls; its health at http://{health}", args.name);
     tokio::select! {
         () = signals.next() => {}
         () = worker.ended() => return Err(Failure::fault("the worker ended by itself")),
@@ -118,7 +117,7 @@ pub(crate) async fn run(args: &Worker) -> Result<(), Failure> {
     }
 }
 
-fn config(args: &Worker) -> WorkerConfig {
+fn told(args: &Worker) -> WorkerConfig {
     WorkerConfig {
         name: args.name.clone(),
         runtime: args.runtime.clone(),

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 pub use broker::BrokerConfig;
 pub use budget::BudgetConfig;
-pub use fleet::{FleetConfig, FleetWorker, TokenSource, WorkerConfig, WorkerRuntime};
+pub use fleet::{FleetConfig, FleetWorker, TokenSource};
 
 /// The server cannot start.
 #[derive(Debug, Error)]

@@ -43,8 +43,7 @@ mod transitions;
 mod wake;
 
 pub use config::{
-    BrokerConfig, BudgetConfig, Config, FleetConfig, FleetWorker, Outbound, StartError,
-    TokenSource, WorkerConfig, WorkerRuntime,
+    BrokerConfig, BudgetConfig, Config, FleetConfig, FleetWorker, Outbound, StartError, TokenSource,
 };
 pub use control::{ControlPlane, Parts};
 pub use dead_letters::DeadLetterSettings;

@@ -19,7 +19,7 @@ use thermocline_docker::{DockerProvider, Limits};
 use thermocline_fleet::Fleet;
 use thermocline_policy::FLEET;
 use thermocline_provider::Provider;
-use thermocline_server::Config;
+use thermocline_server::{Config, Redaction};
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
@@ -40,6 +40,17 @@ pub(super) type Named = (String, &'static str, Arc<dyn Provider>);
 /// Hints that something changed at a provider, by its name.
 pub(super) type Hints = Vec<(String, BoxStream<'static, ()>)>;
 
+/// What adapters are made with.
+pub(super) struct Surroundings<'a> {
+    /// Where process files are kept.
+    pub(super) folder: &'a Path,
+    pub(super) clock: &'a Clock,
+    /// Ends what adapters keep running.
+    pub(super) drain: &'a CancellationToken,
+    /// Is told the keys.
+    pub(super) redaction: &'a Redaction,
+}
+
 /// The Docker daemon's adapter; it may be absent, and come later.
 pub(super) fn docker(config: &Config, clock: &Clock) -> Result<DockerProvider, Failure> {
     DockerProvider::connect(&config.docker, Limits::default(), clock.clone())
@@ -51,8 +62,9 @@ pub(super) async fn fleet(
     config: &Config,
     broker: Arc<dyn Broker>,
     clock: &Clock,
+    redaction: &Redaction,
 ) -> Result<(Arc<Fleet>, Named), Failure> {
-    let fleet = Arc::new(fleet::adapter(&config.fleet, broker, clock).await?);
+    let fleet = Arc::new(fleet::adapter(&config.fleet, broker, clock, redaction).await?);
     let named = (
         FLEET.to_owned(),
         "fleet",
@@ -65,9 +77,7 @@ pub(super) async fn fleet(
 /// started; a plugin's process is started and not waited for.
 pub(super) async fn configured(
     providers: &Providers,
-    folder: &Path,
-    clock: &Clock,
-    drain: &CancellationToken,
+    with: &Surroundings<'_>,
 ) -> Result<(Vec<Named>, Hints), Failure> {
     let (mut named, mut hints) = (Vec::new(), Hints::new());
     let mut runpods = Accounts::default();
@@ -75,19 +85,20 @@ pub(super) async fn configured(
     for (name, provider) in providers {
         let (kind, adapter, hint): (_, Arc<dyn Provider>, _) = match provider {
             ProviderConfig::Sim(settings) => {
+                let (folder, clock, drain) = (with.folder, with.clock, with.drain);
                 let (sim, hint) = sim::supervised(name, settings, folder, clock, drain).await?;
                 ("sim", Arc::new(sim), Some(hint))
             }
             ProviderConfig::Plugin(config) => {
-                let (plugin, hint) = plugin::adapter(name, config, clock, drain)?;
+                let (plugin, hint) = plugin::adapter(name, config, with)?;
                 ("plugin", plugin, hint)
             }
             ProviderConfig::Runpod(config) => {
-                let runpod = runpod::adapter(name, config, &mut runpods, clock).await?;
+                let runpod = runpod::adapter(name, config, &mut runpods, with).await?;
                 ("runpod", Arc::new(runpod), None)
             }
             ProviderConfig::Vast(config) => {
-                let vast = vast::adapter(name, config, &mut vasts, clock)?;
+                let vast = vast::adapter(name, config, &mut vasts, with)?;
                 ("vast", Arc::new(vast), None)
             }
         };

@@ -69,6 +69,7 @@ pub(crate) async fn start(
     let Configuration {
         server: config,
         providers,
+        worker,
     } = configuration;
     let clock = Clock::system();
     let request_listener = bind("request", config.request_listen)?;
@@ -89,19 +90,26 @@ pub(crate) async fn start(
     let lifecycle = Lifecycle::default();
     let table = Arc::new(Table::default());
     let folder = folder.map(|folder| folder(&config)).unwrap_or_default();
-    let providers = adapters::configured(&providers, &folder, &clock, &lifecycle.drain).await?;
+    let with = adapters::Surroundings {
+        folder: &folder,
+        clock: &clock,
+        drain: &lifecycle.drain,
+        redaction: &redaction,
+    };
+    let providers = adapters::configured(&providers, &with).await?;
     let parts = Foundation {
         store,
         secrets,
         table: table.clone(),
         clock: clock.clone(),
         drain: lifecycle.drain.clone(),
-        redaction,
+        redaction: redaction.clone(),
     };
     let (control, own) = control_plane(&config, parts, providers).await?;
-    let own = own
-        .start(&config, &folder, &clock, &lifecycle.drain)
-        .await?;
+    let own = match &worker {
+        Some(worker) => Some(own.start(worker, &config.docker, &with).await?),
+        None => None,
+    };
     let worker = tokio::spawn(worker::until_drained(own, lifecycle.clone()));
     let gateway = Gateway::new(
         table,
@@ -171,7 +179,7 @@ async fn control_plane(
     let docker = adapters::docker(config, &on.clock)?;
     hints.push((adapters::DOCKER.to_owned(), docker.watch(&owner).boxed()));
     let broker = broker::open(&config.broker, &on.clock, &on.redaction)?;
-    let (fleet, named) = adapters::fleet(config, broker.clone(), &on.clock).await?;
+    let (fleet, named) = adapters::fleet(config, broker.clone(), &on.clock, &on.redaction).await?;
     let own = OwnWorker::of(&fleet, broker);
     providers.push(named);
     let docker: Arc<dyn Provider> = Arc::new(docker);

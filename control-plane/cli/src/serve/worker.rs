@@ -1,18 +1,15 @@
 //! The shared fleet's worker in the server's own process.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use thermocline_broker::Broker;
-use thermocline_clock::Clock;
 use thermocline_edge::Lifecycle;
 use thermocline_fleet::Fleet;
-use thermocline_server::Config;
 use thermocline_worker::Worker;
-use tokio_util::sync::CancellationToken;
 
+use super::adapters::Surroundings;
 use crate::failure::Failure;
-use crate::worker::Node;
+use crate::worker::{Node, WorkerConfig};
 
 /// What the worker in this process needs of the fleet's gateway.
 pub(super) struct OwnWorker {
@@ -28,31 +25,29 @@ impl OwnWorker {
         }
     }
 
-    /// Starts it, if the configuration asks for one.
+    /// Starts it.
     ///
     /// # Errors
     /// What is wrong with its runtime.
     pub(super) async fn start(
         self,
-        config: &Config,
-        folder: &Path,
-        clock: &Clock,
-        drain: &CancellationToken,
-    ) -> Result<Option<Worker>, Failure> {
-        let Some(worker) = &config.fleet.worker else {
-            return Ok(None);
-        };
+        config: &WorkerConfig,
+        docker: &str,
+        with: &Surroundings<'_>,
+    ) -> Result<Worker, Failure> {
         let node = Node {
-            config: worker,
-            docker: &config.docker,
-            folder,
+            config,
+            docker,
+            folder: with.folder,
             broker: self.broker,
             token: &self.token,
             gateways: &[],
-            clock,
-            drain,
+            clock: with.clock,
+            drain: with.drain,
+            // A server's shutdown stops nothing; the next start clears it.
+            keep_models: true,
         };
-        crate::worker::start(node).await.map(Some)
+        crate::worker::start(node).await
     }
 }
 

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 const MOST_CONNECTIONS: usize = 64;
 
 /// Answers `/healthz` while this process runs, however long its loads take, and
-/// `/readyz` as long as it takes jobs.
+/// `/readyz` as long as it takes jobs; where it does so.
 ///
 /// # Errors
 /// When one cannot listen at `address`.
@@ -25,9 +25,10 @@ pub(super) fn serve(
     address: SocketAddr,
     state: watch::Receiver<WorkerState>,
     clock: &Clock,
-) -> Result<(), Failure> {
+) -> Result<SocketAddr, Failure> {
     let cannot = |error: std::io::Error| Failure::fault(format!("--health {address}: {error}"));
     let listener = listen(address).map_err(cannot)?;
+    let there = listener.local_addr().map_err(cannot)?;
     let accept = Accept::new(listener, MOST_CONNECTIONS, clock.clone()).map_err(cannot)?;
     let clock = clock.clone();
     tokio::spawn(async move {
@@ -45,7 +46,7 @@ pub(super) fn serve(
             });
         }
     });
-    Ok(())
+    Ok(there)
 }
 
 fn answer(path: &str, state: WorkerState) -> Response<Full<Bytes>> {

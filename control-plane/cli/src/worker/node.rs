@@ -8,13 +8,13 @@ use thermocline_gpu::DriverProbe;
 use thermocline_policy::Tier;
 use thermocline_policy::fleet::{Mib, Shape};
 use thermocline_provider::ConfiguredGpus;
-use thermocline_server::{WorkerConfig, WorkerRuntime};
 use thermocline_worker::{
     ConfiguredMemory, HttpGateways, InstanceRuntime, KserveRuntime, Memory, Parts, ProbedMemory,
     Runtime, Settings, Worker,
 };
 use tokio_util::sync::CancellationToken;
 
+use super::{WorkerConfig, WorkerRuntime};
 use crate::failure::Failure;
 use crate::serve::sim_of_worker;
 
@@ -32,6 +32,8 @@ pub(crate) struct Node<'a> {
     pub(crate) clock: &'a Clock,
     /// Ends what its runtime keeps running.
     pub(crate) drain: &'a CancellationToken,
+    /// Whether its models run on when it ends.
+    pub(crate) keep_models: bool,
 }
 
 /// Starts a worker.
@@ -43,6 +45,7 @@ pub(crate) async fn start(node: Node<'_>) -> Result<Worker, Failure> {
     let config = node.config;
     let mut settings = Settings::new(&config.name, config.permits);
     settings.shape = config.shape;
+    settings.keep_models = node.keep_models;
     Ok(Worker::start(Parts {
         settings,
         broker: node.broker,

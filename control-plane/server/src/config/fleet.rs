@@ -1,6 +1,5 @@
 mod dead_letters;
 mod pool;
-mod worker;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -12,9 +11,9 @@ use thermocline_wire::reader::{Object, text};
 use super::listen;
 use crate::dead_letters::DeadLetterSettings;
 use crate::fleet::PoolSettings;
-pub use worker::{WorkerConfig, WorkerRuntime};
 
-/// `[fleet]`: the shared fleet's gateway side.
+/// `[fleet]`: the shared fleet's gateway side, without the worker in the
+/// server's own process, which is whose runtimes they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetConfig {
     /// Whether anything of it stands in the configuration.
@@ -35,8 +34,6 @@ pub struct FleetConfig {
     pub dead_letters: DeadLetterSettings,
     /// The deployment whose pods are workers.
     pub pool: Option<PoolSettings>,
-    /// The worker in the server's own process, if it is to have one.
-    pub worker: Option<WorkerConfig>,
 }
 
 /// `[fleet.workers.NAME]`: a worker's credential.
@@ -73,7 +70,6 @@ impl Default for FleetConfig {
             workers: Vec::new(),
             dead_letters: DeadLetterSettings::default(),
             pool: None,
-            worker: None,
         }
     }
 }
@@ -100,8 +96,8 @@ pub(super) fn fleet(section: Option<Object<'_>>) -> FleetConfig {
         workers: workers.map(|it| accounts(&it)).unwrap_or_default(),
         dead_letters: dead_letters::dead_letters(section.object("dead_letters")),
         pool: pool::pool(&section),
-        worker: section.object("worker").map(worker::worker),
     };
+    let _read_elsewhere = section.value("worker");
     if !config.listen.ip().is_loopback() && config.workers.is_empty() {
         section.wrong(
             "listen",

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use thermocline_broker::Broker;
 use thermocline_clock::Clock;
 use thermocline_fleet::{Account, Fleet, Settings};
-use thermocline_server::{FleetConfig, FleetWorker, TokenSource};
+use thermocline_server::{FleetConfig, FleetWorker, Redaction, TokenSource};
 
 use crate::failure::Failure;
 
@@ -13,8 +13,11 @@ pub(super) async fn adapter(
     config: &FleetConfig,
     broker: Arc<dyn Broker>,
     clock: &Clock,
+    redaction: &Redaction,
 ) -> Result<Fleet, Failure> {
-    let accounts: Result<Vec<Account>, Failure> = config.workers.iter().map(account).collect();
+    let workers = config.workers.iter();
+    let accounts: Result<Vec<Account>, Failure> =
+        workers.map(|worker| account(worker, redaction)).collect();
     let settings = Settings {
         listen: config.listen,
         advertise: config.advertise.clone(),
@@ -25,14 +28,15 @@ pub(super) async fn adapter(
         accounts: accounts?,
         ..Settings::default()
     };
-    Fleet::connect(settings, broker, clock.clone())
-        .await
-        .map_err(|error| {
-            Failure::fault(format!("fleet.listen {}: {}", config.listen, error.detail))
-        })
+    let fleet = Fleet::connect(settings, broker, clock.clone()).await;
+    let fleet = fleet.map_err(|error| {
+        Failure::fault(format!("fleet.listen {}: {}", config.listen, error.detail))
+    })?;
+    redaction.hide(&fleet.own_worker().token);
+    Ok(fleet)
 }
 
-fn account(worker: &FleetWorker) -> Result<Account, Failure> {
+fn account(worker: &FleetWorker, redaction: &Redaction) -> Result<Account, Failure> {
     let (field, found) = match &worker.token {
         TokenSource::Env(variable) => ("token_env", std::env::var(variable).ok()),
         TokenSource::File(file) => ("token_file", std::fs::read_to_string(file).ok()),
@@ -47,5 +51,6 @@ fn account(worker: &FleetWorker) -> Result<Account, Failure> {
         };
         Failure::mistake(format!("fleet.workers.{}.{field}: {what}", worker.name))
     })?;
+    redaction.hide(&token);
     Ok(Account::new(&worker.name, &token, worker.may_pull.clone()))
 }

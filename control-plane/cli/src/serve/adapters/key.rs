@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
+use thermocline_server::Redaction;
 use thermocline_wire::reader::{Object, text};
 
 use crate::failure::Failure;
@@ -29,11 +30,11 @@ impl KeySource {
         }
     }
 
-    /// The key, for the provider `name`.
+    /// The key, for the provider `name`; `redaction` hides it.
     ///
     /// # Errors
     /// A mistake of the configuration when there is none.
-    pub(super) fn key(&self, name: &str) -> Result<String, Failure> {
+    pub(super) fn key(&self, name: &str, redaction: &Redaction) -> Result<String, Failure> {
         let (field, found) = match self {
             KeySource::Env(variable) => ("api_key_env", std::env::var(variable).ok()),
             KeySource::File(file) => ("api_key_file", std::fs::read_to_string(file).ok()),
@@ -41,6 +42,7 @@ impl KeySource {
         let key = found
             .map(|key| key.trim().to_owned())
             .filter(|key| !key.is_empty());
+        key.iter().for_each(|key| redaction.hide(key));
         key.ok_or_else(|| {
             let what = match self {
                 KeySource::Env(variable) => format!("{variable} is not set"),

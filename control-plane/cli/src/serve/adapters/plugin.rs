@@ -3,12 +3,11 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use thermocline_clock::Clock;
 use thermocline_plugin::{CommandLine, PluginProvider, Supervised};
 use thermocline_provider::Provider;
 use thermocline_wire::reader::Object;
-use tokio_util::sync::CancellationToken;
 
+use super::Surroundings;
 use super::key::url;
 use crate::failure::Failure;
 
@@ -56,12 +55,12 @@ impl PluginConfig {
 pub(super) fn adapter(
     name: &str,
     config: &PluginConfig,
-    clock: &Clock,
-    drain: &CancellationToken,
+    with: &Surroundings<'_>,
 ) -> Result<Adapter, Failure> {
     match config {
         PluginConfig::Url { url, token_env } => {
             let token = token_env.as_deref().map(|it| token(name, it)).transpose()?;
+            token.iter().for_each(|token| with.redaction.hide(token));
             let plugin = PluginProvider::connect(url, token)
                 .map_err(|error| Failure::mistake(format!("providers.{name}.url: {error}")))?;
             Ok((Arc::new(plugin), None))
@@ -72,7 +71,7 @@ pub(super) fn adapter(
             if !words.first().is_some_and(|program| can_be_found(program)) {
                 return Err(missing("there is no such program"));
             }
-            let plugin = Supervised::start(name, command, clock.clone(), drain.clone());
+            let plugin = Supervised::start(name, command, with.clock.clone(), with.drain.clone());
             let starts = plugin.starts().boxed();
             Ok((Arc::new(plugin), Some(starts)))
         }

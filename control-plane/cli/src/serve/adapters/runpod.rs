@@ -1,10 +1,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use thermocline_clock::Clock;
 use thermocline_runpod::{Account, Cloud, EndpointType, RunpodProvider, Settings};
 use thermocline_wire::reader::{Object, text};
 
+use super::Surroundings;
 use super::accounts::Accounts;
 use super::key::{KeySource, url};
 use crate::failure::Failure;
@@ -82,11 +82,11 @@ pub(super) async fn adapter(
     name: &str,
     config: &RunpodConfig,
     accounts: &mut Accounts<Account>,
-    clock: &Clock,
+    with: &Surroundings<'_>,
 ) -> Result<RunpodProvider, Failure> {
     let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
-    let (key, url) = (config.key.key(name)?, &config.api_url);
-    let account = accounts.get(key, url, |key| Account::new(key, url, clock.clone()));
+    let (key, url) = (config.key.key(name, with.redaction)?, &config.api_url);
+    let account = accounts.get(key, url, |key| Account::new(key, url, with.clock.clone()));
     RunpodProvider::connect(account.map_err(mistake)?, config.settings.clone())
         .await
         .map_err(mistake)

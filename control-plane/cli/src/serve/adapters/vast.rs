@@ -1,8 +1,8 @@
 use serde_json::Value;
-use thermocline_clock::Clock;
 use thermocline_vast::{Account, Settings, Spacing, VastProvider};
 use thermocline_wire::reader::{Object, number, text};
 
+use super::Surroundings;
 use super::accounts::Accounts;
 use super::key::{KeySource, url};
 use crate::failure::Failure;
@@ -74,11 +74,11 @@ pub(super) fn adapter(
     name: &str,
     config: &VastConfig,
     accounts: &mut Accounts<Account>,
-    clock: &Clock,
+    with: &Surroundings<'_>,
 ) -> Result<VastProvider, Failure> {
     let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
-    let (key, url) = (config.key.key(name)?, &config.base_url);
-    let open = |key| Account::new(key, url, clock.clone(), Spacing::default());
+    let (key, url) = (config.key.key(name, with.redaction)?, &config.base_url);
+    let open = |key| Account::new(key, url, with.clock.clone(), Spacing::default());
     let account = accounts.get(key, url, open).map_err(mistake)?;
     Ok(VastProvider::new(account, config.settings.clone()))
 }
