@@ -48,3 +48,4 @@ mod updates;
 mod upgrades;
 mod vast;
 mod warm;
+mod workers;

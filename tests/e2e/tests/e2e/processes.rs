@@ -12,3 +12,4 @@ mod reach;
 mod refusals;
 mod shutdown;
 mod slow_clients;
+mod workers;

@@ -71,7 +71,7 @@ impl Script {
         })
     }
 
-    pub(super) fn reply(&self, request: &Request) -> Reply {
+    pub(crate) fn reply(&self, request: &Request) -> Reply {
         (self.0)(request)
     }
 }
