@@ -2,6 +2,7 @@
 
 mod adapters;
 mod canaries;
+mod chaos;
 mod crash;
 mod evidence;
 mod kill_points;
