@@ -16,6 +16,10 @@ use crate::hub::Hub;
 const TOGETHER: Duration = Duration::from_millis(30);
 /// How long to wait when the broker cannot be listened to.
 const AGAIN: Duration = Duration::from_secs(1);
+/// When everything is told once more to a worker that was not heard for a
+/// while, since its report may come before it listens; and the least time
+/// between two such.
+const ONCE_MORE: Duration = Duration::from_secs(1);
 /// The largest report that is read, bytes.
 const LARGEST_REPORT: usize = 4 << 20;
 
@@ -27,11 +31,13 @@ pub(crate) fn start(hub: &Arc<Hub>, end: &CancellationToken) {
 
 async fn tell(hub: Arc<Hub>) {
     let (mut digest, mut whole_at) = (Digest::default(), Moment::ORIGIN);
+    let (mut told_at, mut next) = (Moment::ORIGIN, WHOLE_EVERY);
     loop {
         let now = hub.clock.now();
         let whole = now >= whole_at;
         if whole {
-            whole_at = now + WHOLE_EVERY;
+            (told_at, whole_at) = (now, now + next);
+            next = WHOLE_EVERY;
             hub.lot().tidy(now);
             hub.sightings().forget(now);
         }
@@ -39,7 +45,13 @@ async fn tell(hub: Arc<Hub>) {
             tracing::debug!(%error, "demand could not be announced");
         }
         hub.clock.sleep(TOGETHER).await;
-        let _news_or_time = hub.clock.timeout_at(whole_at, hub.news.notified()).await;
+        tokio::select! {
+            _news_or_time = hub.clock.timeout_at(whole_at, hub.news.notified()) => {}
+            () = hub.newcomers.notified() => {
+                whole_at = whole_at.min(told_at + ONCE_MORE);
+                next = ONCE_MORE;
+            }
+        }
     }
 }
 
@@ -84,7 +96,11 @@ impl Hub {
             return;
         }
         match serde_json::from_slice(text) {
-            Ok(report) => self.sightings().report(report, self.clock.now()),
+            Ok(report) => {
+                if self.sightings().report(report, self.clock.now()) {
+                    self.newcomers.notify_one();
+                }
+            }
             Err(error) => tracing::debug!(%error, "a worker's report cannot be read"),
         }
     }

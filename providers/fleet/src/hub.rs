@@ -30,6 +30,8 @@ pub(crate) struct Hub {
     pub(crate) reply_to: OnceLock<String>,
     /// Something is to be announced.
     pub(crate) news: Notify,
+    /// A worker is there that may have missed what was told.
+    pub(crate) newcomers: Notify,
     /// Changes when a deployment comes or goes.
     pub(crate) deployed: watch::Sender<u64>,
     lot: Mutex<Lot>,
@@ -54,6 +56,7 @@ impl Hub {
             own_token,
             reply_to: OnceLock::new(),
             news: Notify::new(),
+            newcomers: Notify::new(),
             deployed: watch::Sender::new(0),
             deployments: Mutex::default(),
             sightings: Mutex::default(),

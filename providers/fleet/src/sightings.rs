@@ -11,6 +11,8 @@ use crate::course::{Holder, Life};
 
 /// How long one is believed to live that has claimed but not reported.
 const UNREPORTED: Duration = Duration::from_secs(10);
+/// Workers report every other second.
+const SILENT: Duration = Duration::from_secs(5);
 /// How much later than the end of a connection a report must come: one that
 /// was sent before it may still be on its way.
 const ON_THE_WAY: Duration = Duration::from_secs(1);
@@ -44,18 +46,21 @@ struct Heard {
 }
 
 impl Sightings {
-    /// A worker reported.
-    pub(crate) fn report(&mut self, report: Report, now: Moment) {
+    /// A worker reported; whether it was silent, and so perhaps deaf, for as long
+    /// as nobody is who hears and is heard.
+    pub(crate) fn report(&mut self, report: Report, now: Moment) -> bool {
         let valid = Duration::from_millis(report.valid_ms).min(MOST_VALID);
         let life = (report.worker.clone(), report.incarnation.clone());
         self.hear(life, Heard { at: now, valid }, now);
         let known = self.reports.get(&report.worker);
+        let silent = known.is_none_or(|(_, at)| now.since(*at) >= SILENT);
         let stale = known.is_some_and(|(known, _)| {
             known.incarnation == report.incarnation && known.sequence > report.sequence
         });
         if !stale {
             self.reports.insert(report.worker.clone(), (report, now));
         }
+        silent
     }
 
     /// A worker claimed, and so lives.
@@ -208,6 +213,15 @@ mod tests {
         assert_eq!(sightings.life(&cut, at(1_500)), Life::Unknown);
         sightings.report(report("2", 1), at(1_600));
         assert_eq!(sightings.life(&cut, at(1_700)), Life::Died);
+    }
+
+    #[test]
+    fn who_comes_and_who_was_silent_may_have_missed_something() {
+        let mut sightings = Sightings::default();
+        assert!(sightings.report(report("1", 1), at(0)));
+        assert!(!sightings.report(report("1", 2), at(2_000)));
+        assert!(!sightings.report(report("1", 3), at(6_900)));
+        assert!(sightings.report(report("1", 4), at(12_000)));
     }
 
     #[test]
