@@ -74,8 +74,8 @@ async fn checks(session: &Session) -> Vec<Check> {
 
 async fn ask(session: &Session) -> Result<(Vec<Provider>, Vec<Placed>), CallError> {
     let client = &session.client;
-    let providers: List<Provider> = client.view(&client.get(&["providers"]).await?)?;
-    let deployments: List<Placed> = client.view(&client.get(&["deployments"]).await?)?;
+    let providers: List<Provider> = client.view(&client.get_all(&["providers"]).await?)?;
+    let deployments: List<Placed> = client.view(&client.get_all(&["deployments"]).await?)?;
     Ok((providers.items, deployments.items))
 }
 

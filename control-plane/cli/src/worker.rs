@@ -12,7 +12,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use thermocline_broker::{Broker, Limits, RabbitMq, RabbitMqAddress};
 use thermocline_clock::Clock;
-use thermocline_policy::fleet::Shape;
+use thermocline_policy::fleet::{Mib, Shape};
 use thermocline_policy::parse_size;
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +22,6 @@ use crate::serve::{QUEUES, Signals, log_to_stderr};
 
 pub(crate) use config::{WorkerConfig, WorkerRuntime, read};
 pub(crate) use node::{Node, start};
-
-const MIB: u64 = 1 << 20;
 
 /// Pulls jobs of the shared fleet and runs them here
 #[derive(Debug, Args)]
@@ -122,7 +120,11 @@ fn told(args: &Worker) -> WorkerConfig {
         name: args.name.clone(),
         runtime: args.runtime.clone(),
         permits: args.permits,
-        memory_mib: args.memory.iter().map(|bytes| bytes / MIB).collect(),
+        memory_mib: args
+            .memory
+            .iter()
+            .map(|bytes| Mib::within(*bytes).0)
+            .collect(),
         shape: args.shape,
     }
 }

@@ -93,7 +93,7 @@ pub struct ControlPlane {
     /// How starts went.
     pub(crate) cold_starts: ColdStarts,
     /// One replay at a time.
-    pub(crate) simulating: tokio::sync::Mutex<()>,
+    pub(crate) simulating: Arc<tokio::sync::Mutex<()>>,
     /// Where requests that end are told.
     pub(crate) tail: broadcast::Sender<Ended>,
     /// Instances whose providers are no longer configured.
@@ -154,7 +154,7 @@ impl ControlPlane {
             posting: tokio::sync::Mutex::new(()),
             quotes: Quotes::default(),
             cold_starts: ColdStarts::default(),
-            simulating: tokio::sync::Mutex::new(()),
+            simulating: Arc::default(),
             tail: crate::tail::outlet(),
             runtime: Handle::current(),
             base_domain: parts.base_domain,
@@ -260,6 +260,8 @@ impl ControlPlane {
     pub(crate) fn drop_deployment(&self, name: &str) {
         if let Some(gone) = self.deployments().remove(name) {
             self.close_books(&gone);
+            // What waits there to be looked at holds the deployment in turn.
+            gone.live.tail.take_after_start();
         }
         self.publish_table();
     }

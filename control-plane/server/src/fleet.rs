@@ -14,6 +14,7 @@ use crate::control::ControlPlane;
 use crate::dead_letters::DeadLetterSettings;
 pub use pool::PoolSettings;
 pub(crate) use pool::{PodLimits, Pool};
+pub(crate) use steer::work_in_hand;
 
 /// A shared fleet, and what the control plane does for it.
 pub struct FleetParts {

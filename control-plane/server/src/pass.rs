@@ -14,6 +14,7 @@ use ulid::Ulid;
 
 use crate::control::ControlPlane;
 use crate::deployment::{Controlled, IdleStop};
+use crate::fleet::work_in_hand;
 use crate::instance::{Instance, Origin};
 use crate::launch::{fingerprint, request};
 use crate::local::{NoPlace, Placement};
@@ -68,11 +69,11 @@ impl ControlPlane {
         let members = config.spec.concurrency.instances();
         let mut desired = scale(&loads, deployment.live.current(), at_rest, members);
         if let Some(workers) = self.workers_wanted(deployment, now).filter(|_| !at_rest) {
-            let afforded = self.afforded(deployment, Tier::Pod).unwrap_or(u32::MAX);
-            desired[Tier::Pod] = Target {
-                count: workers.min(afforded),
+            let unneeded = Target {
+                count: workers,
                 fewer: Some(Fewer::Unneeded),
             };
+            desired[Tier::Pod] = unneeded.within(self.afforded(deployment, Tier::Pod));
         }
         desired
     }
@@ -182,7 +183,10 @@ impl ControlPlane {
         let (id, event) = match action {
             Action::Start { slot } => return self.begin(deployment, wish, slot, now).await,
             Action::Drain { id } => (id, InstanceEvent::Drain),
-            Action::Revive { id } => (id, InstanceEvent::Revive),
+            Action::Revive { id } => {
+                deployment.set_idle_stop(None);
+                (id, InstanceEvent::Revive)
+            }
             Action::Stop { id } => (id, InstanceEvent::Stop),
         };
         if let Some(instance) = by_id(&id) {
@@ -330,10 +334,6 @@ impl ControlPlane {
 impl ControlPlane {
     fn observed(&self, deployment: &Controlled, tier: Tier, mark: &str) -> Vec<Observed> {
         let workers = self.workers_of(deployment);
-        let in_hand = |instance: &Instance| {
-            let requests = instance.backend().map_or(0, |b| b.in_flight());
-            workers.as_ref().map_or(requests, |it| it.in_hand(instance))
-        };
         let instances = deployment.instances().into_iter();
         instances
             .filter(|i| i.tier == tier)
@@ -344,7 +344,7 @@ impl ControlPlane {
                 current: i.fingerprint == mark
                     && !i.is_released()
                     && self.machine.makes_room_for(&i.id).is_none(),
-                in_flight: in_hand(&i),
+                in_flight: work_in_hand(&i, workers.as_ref()),
             })
             .collect()
     }

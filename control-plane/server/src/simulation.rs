@@ -56,12 +56,16 @@ impl ControlPlane {
         span: Duration,
     ) -> Result<Value, SimulationError> {
         let asked = self.course(name, &self.patched(name, patch)?)?;
-        let in_force = self.course(name, &self.patched(name, &json!({}))?)?;
-        // One at a time: it takes a whole core.
-        let _one = self.simulating.lock().await;
+        let now = self.deployment(name).ok_or(EditError::NotFound)?;
+        let in_force = self.course(name, &now.with_spec(Spec::clone))?;
+        // One at a time: it takes a whole core, even when who asked has left.
+        let one = self.simulating.clone().lock_owned().await;
         let mut ledger = self.ledger_of(name, span).await?;
         ledger.keep_newest(MOST_ARRIVALS);
-        let replayed = move || replay(&ledger, &asked, &in_force);
+        let replayed = move || {
+            let _one = one;
+            replay(&ledger, &asked, &in_force)
+        };
         let result = self.runtime.spawn_blocking(replayed).await;
         let mut result =
             result.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));

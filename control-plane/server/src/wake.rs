@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_policy::{Moment, Tier, Transition};
-use thermocline_provider::Provider;
 use thermocline_table::{Deployment, StartFailed, Wake};
 
 use crate::control::ControlPlane;
@@ -83,16 +82,16 @@ impl ControlPlane {
         let Some(deployment) = self.deployment(&live.name) else {
             return;
         };
-        let instance = deployment.instances().into_iter().find(endpoint);
-        let Some((instance, address)) = instance.and_then(|it| Some((it.clone(), it.address()?)))
-        else {
+        let Some(instance) = deployment.instances().into_iter().find(endpoint) else {
             return;
         };
         let health = deployment.with_spec(|spec| spec.health.clone());
         let deadline = self.clock.now() + health.start_timeout;
         while self.clock.now() < deadline && instance.state().is_ready() && !self.is_off(live) {
-            let reached = instance.provider.adapter.reach(&address);
-            if self.probe.readiness(&reached, &health.ready).await == Readiness::Ready {
+            let Some(address) = instance.address() else {
+                return;
+            };
+            if self.probe.readiness(&address, &health.ready).await == Readiness::Ready {
                 live.traffic[Tier::Serverless].touch(self.clock.now());
                 return self.nudge(&deployment);
             }

@@ -61,14 +61,16 @@ impl ConfiguredGpus {
         if found.is_empty() {
             return self.gpus();
         }
-        let limits = self.0.iter().copied().chain(std::iter::repeat(0));
-        let limited = found.into_iter().zip(limits).map(|(gpu, limit)| Gpu {
-            total: gpu.total.min(limit),
-            // What others take above the limit takes nothing from it.
-            used: gpu
-                .used
-                .map(|used| used.saturating_sub(gpu.total.saturating_sub(limit))),
-            ..gpu
+        // By its number: one that cannot be read is left out of what was found.
+        let limit_of = |index: u32| self.0.get(index as usize).copied().unwrap_or(0);
+        let limited = found.into_iter().map(|gpu| {
+            let beyond = gpu.total.saturating_sub(limit_of(gpu.index));
+            Gpu {
+                total: gpu.total - beyond,
+                // What others take above the limit takes nothing from it.
+                used: gpu.used.map(|used| used.saturating_sub(beyond)),
+                ..gpu
+            }
         });
         limited.filter(|gpu| gpu.total > 0).collect()
     }

@@ -91,8 +91,8 @@ pub trait Provider: Send + Sync {
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError>;
 
     /// Lets the instance `id` live for `lifetime` again, from now on, for ever
-    /// where that is zero; false when the provider does not know it. For those alone whose capabilities say
-    /// `lifetimes`.
+    /// where that is zero; false when the provider does not know it. For those
+    /// alone whose capabilities say `lifetimes`.
     ///
     /// # Errors
     /// [`ProviderError`] when the provider refused or could not be asked.

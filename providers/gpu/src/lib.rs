@@ -29,9 +29,7 @@ impl DriverProbe {
             ],
         }
     }
-}
 
-impl DriverProbe {
     /// The same, but no more of each GPU than `configured` says; that alone
     /// where no GPU is found.
     pub fn within(self, configured: ConfiguredGpus) -> impl GpuProbe {

@@ -95,8 +95,9 @@ fn all(library: &dyn Library) -> Result<Vec<Gpu>, String> {
     for index in 0..library.count()? {
         match library.gpus(index) {
             Ok(seen) => {
+                let count = u32::try_from(seen.len()).unwrap_or(u32::MAX);
                 gpus.extend(seen.into_iter().zip(next..).map(gpu));
-                next = gpus.last().map_or(next, |last| last.index + 1);
+                next = next.saturating_add(count);
             }
             Err(error) => {
                 tracing::debug!(gpu = index, %error, "a GPU cannot be read");

@@ -266,7 +266,9 @@ impl Provider for RunpodProvider {
                 if matches!(id, Id::Endpoint(_)) {
                     self.repairs.look(&self.account, thing, marks).await;
                 }
-                instances.push(self.describe(id, thing, marks)?);
+                let instance = self.describe(id, thing, marks)?;
+                self.doubts.seen(&marks.key, &instance.id);
+                instances.push(instance);
             }
         }
         let listed = |id: &String| instances.iter().any(|it| it.id == *id);

@@ -48,8 +48,7 @@ impl Gateway {
             let mut served = self.decide(call, seen.take());
             stamp.tier = Some(served.tier);
             stamp.reason = Some(served.reason);
-            let asleep_to_it = || !call.deployment.is_warm(served.tier, self.clock.now());
-            if !call.counted && asleep_to_it() {
+            if !call.counted && !call.deployment.is_warm(served.tier, self.clock.now()) {
                 return Err(asleep());
             }
             if call.deployment.capacity.load().serves(served.tier) {

@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use thermocline_clock::Clock;
-use thermocline_policy::{Moment, Observation, Tier};
-use thermocline_table::{Arrived, Listed, Start, Table, Wake};
+use thermocline_policy::{Moment, Observation, Protocol, Tier};
+use thermocline_table::{Arrived, Deployment, Listed, Start, Table, Wake};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -132,7 +132,9 @@ impl Gateway {
                 self.answer(request, body, on_upgrade).await
             }
             Err(Unserved::OwnPath(answer)) => answer,
-            Err(Unserved::Refused(refusal)) => refusal.into_response(&id, speaks_openai(&parts)),
+            Err(Unserved::Refused(refusal)) => {
+                refusal.into_response(&id, speaks_openai(&parts, None))
+            }
         };
         response.headers_mut().insert(&names::REQUEST_ID, id);
         response
@@ -167,7 +169,7 @@ impl Gateway {
         let served = self.serve(&mut call, body, &mut stamp).await;
         let mut response = served.unwrap_or_else(|refusal| {
             stamp.complete(deployment, self.clock.now());
-            refusal.into_response(request.id, speaks_openai(request.parts))
+            refusal.into_response(request.id, speaks_openai(request.parts, Some(deployment)))
         });
         stamp.put(
             response.headers_mut(),
@@ -367,13 +369,17 @@ fn check_state(call: &Call<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Whether our own errors take the OpenAI shape: below `/v1/`.
-fn speaks_openai(parts: &Parts) -> bool {
+/// Whether our own errors take the OpenAI shape.
+fn speaks_openai(parts: &Parts, deployment: Option<&Arc<Deployment>>) -> bool {
     let path = parts.uri.path();
     let below = path
         .strip_prefix("/d/")
         .and_then(|rest| rest.split_once('/'));
-    path.starts_with("/v1/") || below.is_some_and(|(_, rest)| rest.starts_with("v1/"))
+    let by_protocol =
+        |deployment: &Arc<Deployment>| deployment.config.load().spec.protocol == Protocol::Openai;
+    path.starts_with("/v1/")
+        || below.is_some_and(|(_, rest)| rest.starts_with("v1/"))
+        || deployment.is_some_and(by_protocol)
 }
 
 /// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 §11.1).

@@ -221,8 +221,9 @@ fn by_rate(view: &View) -> Decision {
         };
     }
     if view.pod == PodState::Idled {
-        // Whatever the window still holds: the next request is asked about.
-        return on_serverless(view, Reason::Idle);
+        // Whatever the window still holds, and budgets say: nobody is served by this,
+        // the next request is asked about anew.
+        return Decision::of(Tier::Serverless, Reason::Idle);
     }
     match refused_promotion(view) {
         Some(reason) => on_serverless(view, reason),

@@ -141,7 +141,9 @@ impl Target {
         }
     }
 
-    fn within(self, afforded: Option<u32>) -> Self {
+    /// No more than budgets afford; `None` = they afford it all.
+    #[must_use]
+    pub fn within(self, afforded: Option<u32>) -> Self {
         match afforded {
             Some(most) if most < self.count => Target::less(most, Fewer::Budget),
             _ => self,

@@ -38,7 +38,8 @@ impl Ledger {
         }
     }
 
-    /// Drops the oldest slots until at most `most` arrivals are left.
+    /// Drops the oldest counts until at most `most` arrivals are left: of a ledger of
+    /// one deployment, its oldest slots. The names stay.
     pub fn keep_newest(&mut self, most: u64) {
         let mut left = most;
         let kept = self.counts.iter().rev().take_while(|count| {

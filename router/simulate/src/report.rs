@@ -166,8 +166,8 @@ impl Report {
     ) -> Self {
         // What has no serverless tier has nothing to choose between.
         let compared = || counted.iter().filter(|c| c.has(Tier::Serverless));
-        let optimum = compared().map(Counted::optimum).sum::<Option<f64>>();
-        let optimum = optimum.filter(|_| compared().next().is_some());
+        let any = compared().next().is_some();
+        let optimum = any.then(|| compared().map(|counted| counted.optimum).sum::<f64>());
         let tiers = match compared().all(|c| c.has(Tier::Pod)) {
             true => Assumptions::both_tiers(),
             false => TierSet::EMPTY.with(Tier::Serverless),

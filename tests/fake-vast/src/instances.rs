@@ -97,10 +97,9 @@ impl Instance {
         let mapped = self.listens(now, settings);
         let ports = mapped.then(|| self.ports.iter().map(mapping).collect::<BTreeMap<_, _>>());
         let env: Vec<(&String, &String)> = self.env.iter().collect();
-        let meant = "running";
         json!({
-            "id": id, "label": self.label, "actual_status": status, "intended_status": meant,
-            "cur_state": if self.phase == Phase::Up { "running" } else { "stopped" }, "next_state": meant,
+            "id": id, "label": self.label, "actual_status": status, "intended_status": "running",
+            "cur_state": if self.phase == Phase::Up { "running" } else { "stopped" }, "next_state": "running",
             "status_msg": null, "image_uuid": self.image, "image_runtype": "args", "extra_env": env,
             "gpu_name": self.ask.gpu.name, "num_gpus": self.ask.num_gpus, "disk_space": self.disk,
             "public_ipaddr": "127.0.0.1\n", "ports": ports, "dph_total": self.dph(),

@@ -33,7 +33,7 @@ export function stepped(rps: number, key: string): number | undefined {
   }[key];
   if (factor === undefined) return undefined;
   const next = rounded(rps * factor);
-  // Of small rates three digits may swallow a step.
+  // Zero has no twentieth.
   return next === rps ? rps + Math.sign(factor - 1) * LEAST : next;
 }
 

@@ -85,7 +85,7 @@ fn not_promoted(inputs: &Inputs) -> String {
 const AWAITED: &str = "the first prices are on their way, and until then nothing moves";
 
 /// What is left of a hold; how long ago the transition was does not say it.
-pub(super) fn held(inputs: &Inputs) -> String {
+fn held(inputs: &Inputs) -> String {
     let left = inputs.hold_left_s.map(Duration::try_from_secs_f64);
     match left {
         Some(Ok(left)) => format!(

@@ -1,5 +1,6 @@
 use serde::Deserialize;
 use thermocline_policy::Tier;
+use thermocline_policy::fleet::Mib;
 
 use crate::args::Offers;
 use crate::document::Document;
@@ -9,7 +10,6 @@ use crate::session::Session;
 use crate::view::List;
 use yaml_serde::Value;
 
-const MIB: u64 = 1 << 20;
 const COLUMNS: [&str; 8] = [
     "TIER",
     "OFFER",
@@ -45,7 +45,10 @@ pub(crate) async fn offers(session: &Session, args: &Offers) -> Result<(), Failu
         .map_or(vec![Tier::Serverless, Tier::Pod], |tier| vec![tier]);
     let mut items = Vec::new();
     for tier in tiers {
-        let (vram, gpus) = (args.vram.div_ceil(MIB).to_string(), args.gpus.to_string());
+        let (vram, gpus) = (
+            Mib::covering(args.vram).0.to_string(),
+            args.gpus.to_string(),
+        );
         let query = [
             ("tier", tier.as_str()),
             ("vram_mib", &vram),

@@ -1,9 +1,7 @@
 use serde_json::Value;
 use thermocline_policy::FieldErrors;
-use thermocline_policy::fleet::Shape;
+use thermocline_policy::fleet::{Mib, Shape};
 use thermocline_wire::reader::{Mistakes, Object, size, text};
-
-const MIB: u64 = 1 << 20;
 
 /// `[fleet.worker]`: a worker, in the server's own process or in one of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +102,10 @@ fn memory(value: &Value) -> Result<Vec<u64>, String> {
         Value::Array(_) => Err("must have a size for each GPU".to_owned()),
         one => size(one).map(|size| vec![size]),
     };
-    Ok(sizes?.into_iter().map(|bytes| bytes / MIB).collect())
+    Ok(sizes?
+        .into_iter()
+        .map(|bytes| Mib::within(bytes).0)
+        .collect())
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use super::{Kept, Paid, steering};
 use crate::control::ControlPlane;
 use crate::costs::service;
 use crate::deployment::Controlled;
+use crate::fleet::work_in_hand;
+use crate::instance::Instance;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 /// How long a mode that goes by prices waits for the first answer.
@@ -51,6 +53,7 @@ impl ControlPlane {
     fn keep(self: &Arc<Self>, deployment: &Controlled, now: Moment, wall: i64) {
         let live = &*deployment.live;
         let config = live.config.load();
+        let workers = self.workers_of(deployment);
         let mut kept = deployment.books.kept();
         kept.follow(&config.settings);
         if kept.is_quiet(live) && now < kept.slot + SLOT && deployment.has_no_instances() {
@@ -75,7 +78,9 @@ impl ControlPlane {
         for pod in paid_pods(deployment) {
             let span = now.since(kept.counted.max(pod.since));
             let usd = pod.price.over(span);
-            let paid = paid_for(span, usd, if pod.is_idle { usd } else { 0.0 });
+            // Of many looks, the share in which it has nothing in hand is that of time.
+            let is_idle = work_in_hand(&pod.instance, workers.as_ref()) == 0;
+            let paid = paid_for(span, usd, if is_idle { usd } else { 0.0 });
             kept.pay(&look, pod.payee, paid);
         }
         kept.counted = now;
@@ -161,9 +166,7 @@ struct PaidPod {
     payee: super::Payee,
     price: UsdPerSecond,
     since: Moment,
-    /// Whether it has no request in hand as it is looked at: of many looks the
-    /// share of time in which it has none.
-    is_idle: bool,
+    instance: Arc<Instance>,
 }
 
 fn paid_pods(deployment: &Controlled) -> impl Iterator<Item = PaidPod> {
@@ -174,12 +177,11 @@ fn paid_pods(deployment: &Controlled) -> impl Iterator<Item = PaidPod> {
             InstanceState::Intended | InstanceState::Gone
         );
         let price = UsdPerSecond::hourly(instance.usd_per_hour()?.as_usd())?;
-        let backend = instance.backend();
         (exists && instance.tier == Tier::Pod).then(|| PaidPod {
             payee: (instance.tier, instance.provider.name.clone()),
             price,
             since: instance.since,
-            is_idle: backend.is_none_or(|backend| backend.in_flight() == 0),
+            instance: instance.clone(),
         })
     })
 }
@@ -209,7 +211,8 @@ impl Kept {
     /// nothing is remembered of another tier than the one in force.
     fn is_quiet(&self, live: &Deployment) -> bool {
         let on_pod = live.current() == Some(Tier::Pod);
-        if self.steering.regret().on_pod() != on_pod {
+        let remembers = self.made_for.0 == PolicyMode::Regret;
+        if remembers && self.steering.regret().on_pod() != on_pod {
             return false;
         }
         let nothing_came = live.arrivals() == self.arrivals && taken(live) == self.taken;

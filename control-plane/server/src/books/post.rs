@@ -14,7 +14,7 @@ use crate::deployment::Controlled;
 /// How often the books are written down.
 const EVERY: Duration = Duration::from_secs(60);
 /// How long arrivals are kept.
-const ARRIVALS_KEPT: Duration = Duration::from_secs(3 * 86_400);
+pub(crate) const ARRIVALS_KEPT: Duration = Duration::from_secs(3 * 86_400);
 
 impl ControlPlane {
     /// Takes up what an earlier process wrote down.

@@ -40,6 +40,15 @@ impl PoolWorkers {
     }
 }
 
+/// What `instance` has in hand: a worker of the pool its jobs, all others their
+/// requests.
+pub(crate) fn work_in_hand(instance: &Instance, workers: Option<&PoolWorkers>) -> u32 {
+    match workers {
+        Some(workers) => workers.in_hand(instance),
+        None => instance.backend().map_or(0, |backend| backend.in_flight()),
+    }
+}
+
 impl ControlPlane {
     /// Whether the pods of `deployment` are workers of the fleet.
     pub(crate) fn is_pool(&self, deployment: &Controlled) -> bool {

@@ -46,9 +46,9 @@ impl ControlPlane {
             }
         };
         let moved = row.state.as_str() != state.as_str();
-        let why = changes.detail.as_deref().unwrap_or(&row.detail);
+        let why = changes.detail.clone().unwrap_or_else(|| row.detail.clone());
         self.cold_starts
-            .moved(&instance.id, &state, why, self.clock.now());
+            .moved(&instance.id, &state, &why, self.clock.now());
         instance.apply(state.clone(), epoch, changes, now);
         if state.is_ready() {
             self.machine.ready(&instance.id, self.clock.now());
@@ -60,9 +60,9 @@ impl ControlPlane {
         deployment.bump();
         instance.nudge.notify_one();
         if moved {
-            let why = match instance.row().detail {
-                why if why.is_empty() => why,
-                why => format!(": {why}"),
+            let why = match why.is_empty() {
+                true => why,
+                false => format!(": {why}"),
             };
             let text = format!("{} instance is {}{why}", instance.tier, state.as_str());
             self.tell_instance(deployment, instance, state.as_str(), &text);
@@ -85,6 +85,7 @@ impl ControlPlane {
             }
         }
         if instance.state().is_ready() {
+            self.machine.ready(&instance.id, self.clock.now());
             self.restore_backend(deployment, instance);
         }
         self.publish(deployment);

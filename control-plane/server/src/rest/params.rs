@@ -11,6 +11,7 @@ use thermocline_policy::{Tier, is_dns_label, parse_duration};
 use thermocline_wire::micros;
 
 use super::Problem;
+use crate::books::ARRIVALS_KEPT;
 
 /// What the path names; a mistake in it is a problem document.
 pub(super) struct Named<T>(pub(super) T);
@@ -143,11 +144,10 @@ pub(super) fn time<'de, D: Deserializer<'de>>(query: D) -> Result<Option<i64>, D
         .ok_or_else(error)
 }
 
-/// How far back arrivals are kept, at most.
+/// A span until now, no longer than arrivals are kept.
 pub(super) fn span<'de, D: Deserializer<'de>>(query: D) -> Result<Option<Duration>, D::Error> {
-    const MOST: Duration = Duration::from_secs(72 * 3600);
     let span = parse_duration(&String::deserialize(query)?).ok();
-    let span = span.filter(|span| !span.is_zero() && *span <= MOST);
+    let span = span.filter(|span| !span.is_zero() && *span <= ARRIVALS_KEPT);
     let error = || D::Error::custom("must be a duration of 72h at most, as 24h or 90m");
     span.map(Some).ok_or_else(error)
 }

@@ -29,7 +29,7 @@ impl Cloud {
                 self.forget(&id);
                 return;
             }
-            // A renewal only ever puts the end off.
+            // An end that is brought forward is seen at the old one only.
             gone.run_until_cancelled(self.clock.sleep_until(ends_at))
                 .await;
         }

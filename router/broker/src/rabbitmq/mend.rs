@@ -12,12 +12,12 @@ use std::time::Duration;
 use lapin::Channel;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::protocol::AMQPSoftError;
-use lapin::types::FieldTable;
+use lapin::types::AMQPValue;
 
 use super::declared::{Doubt, is};
 use super::look::look;
 use super::publisher::{Fate, Letter, fate, send};
-use super::session::Session;
+use super::session::{Session, table};
 use crate::{BrokerError, Depth};
 
 /// How long a queue may take to confirm a message before it counts as silent.
@@ -26,6 +26,10 @@ const TRIAL: Duration = Duration::from_secs(3);
 /// How long the server may take to delete a queue; it asks the queue itself for
 /// five seconds first.
 const DELETION: Duration = Duration::from_secs(20);
+
+/// How long the lock of who does not give it back stands, in milliseconds: longer
+/// than a trial, a deletion and the calls between take.
+const LOCK_MS: i64 = 60_000;
 
 /// Publishes `letter` to a doubtful queue; [`Fate::Returned`] once a silent one
 /// is no more. Under `lock` one process of the installation does so at a time.
@@ -39,7 +43,8 @@ pub(super) async fn publish(
     take_lock(&channel, session, lock).await?;
     let published = try_out(letter, session, doubt).await;
     let unlocking = channel.queue_delete(lock.into(), QueueDeleteOptions::default());
-    // Where that fails the session is lost, and the lock with it.
+    // Where that fails the session is lost, and the lock with it; where nobody waits
+    // for this any more, the lock runs out.
     let _ = session.ask(unlocking).await;
     published
 }
@@ -50,7 +55,8 @@ async fn take_lock(channel: &Channel, session: &Session, lock: &str) -> Result<(
         exclusive: true,
         ..QueueDeclareOptions::default()
     };
-    let locking = channel.queue_declare(lock.into(), options, FieldTable::default());
+    let runs_out = table([("x-expires", AMQPValue::LongLongInt(LOCK_MS))]);
+    let locking = channel.queue_declare(lock.into(), options, runs_out);
     match session.try_ask(locking).await? {
         Ok(_) => Ok(()),
         Err(error) if is(&error, &AMQPSoftError::RESOURCELOCKED) => {

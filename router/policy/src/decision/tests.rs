@@ -393,6 +393,21 @@ prop_compose! {
     }
 }
 
+#[test]
+fn an_idle_stop_under_a_budget_of_serverless_is_no_transition() {
+    let mut view = View {
+        pod: PodState::Idled,
+        current: Some(Tier::Pod),
+        ..view()
+    };
+    view.brakes[Tier::Serverless] = Brake::Stop;
+    let decision = decide(&view);
+    assert_eq!(
+        (decision.tier, decision.reason),
+        (Tier::Serverless, Reason::Idle)
+    );
+}
+
 proptest! {
     #[test]
     fn the_answer_is_always_a_tier_that_it_has(view in any_view()) {
@@ -405,6 +420,7 @@ proptest! {
 
     #[test]
     fn a_tier_that_budgets_refuse_is_never_decided_on_for_another_reason(view in any_view()) {
+        prop_assume!(view.pod != PodState::Idled);
         let decision = decide(&view);
         let refused = |tier: Tier| match view.brakes[tier] {
             Brake::Off => false,

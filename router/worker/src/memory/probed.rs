@@ -12,7 +12,7 @@ use super::Memory;
 const EVERY: Duration = Duration::from_secs(2);
 
 /// The memory of this node's GPUs as it was read last. Which GPUs there are is
-/// as it was at the start: one that cannot be read any more has nothing free.
+/// as it was at the first reading that succeeded: one that cannot be read any more has nothing free.
 pub struct ProbedMemory {
     gpus: Arc<Mutex<Vec<Gpu>>>,
     reading: JoinHandle<()>,
@@ -31,7 +31,7 @@ impl ProbedMemory {
             loop {
                 clock.sleep(EVERY).await;
                 match probe.read().await {
-                    Ok(seen) => lock(&kept).iter_mut().for_each(|gpu| renew(gpu, &seen)),
+                    Ok(seen) => learn(&mut lock(&kept), seen),
                     Err(error) => tracing::debug!(%error, "no news of the GPUs"),
                 }
             }
@@ -64,9 +64,19 @@ impl Memory for ProbedMemory {
     }
 }
 
+/// Takes in a reading; the first tells which GPUs there are.
+fn learn(gpus: &mut Vec<Gpu>, seen: Vec<Gpu>) {
+    match gpus.is_empty() {
+        true => *gpus = seen,
+        false => gpus.iter_mut().for_each(|gpu| renew(gpu, &seen)),
+    }
+}
+
 /// What is taken of `gpu` as the reading `seen` says.
 fn renew(gpu: &mut Gpu, seen: &[Gpu]) {
-    let same = |other: &&Gpu| (&other.uuid, other.index) == (&gpu.uuid, gpu.index);
+    // Numbers move when a GPU before it breaks.
+    let same =
+        |other: &&Gpu| other.uuid == gpu.uuid && (gpu.uuid.is_some() || other.index == gpu.index);
     gpu.used = match seen.iter().find(same) {
         Some(seen) => seen.used,
         None => Some(gpu.total),
@@ -91,11 +101,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn gpus_that_could_not_be_read_at_first_are_learned_later() {
+        let mut gpus = Vec::new();
+        learn(&mut gpus, vec![gpu(0, 1)]);
+        learn(&mut gpus, vec![gpu(0, 3), gpu(1, 0)]);
+        assert_eq!(gpus, [gpu(0, 3)]);
+    }
+
+    #[test]
+    fn a_gpu_is_the_same_under_another_number() {
+        let moved = Gpu {
+            index: 0,
+            ..gpu(1, 20)
+        };
+        let mut gpus = vec![gpu(1, 2)];
+        learn(&mut gpus, vec![moved]);
+        assert_eq!(gpus[0].used, Some(20 << 30));
+    }
+
     #[tokio::test]
     async fn a_gpu_that_is_lost_keeps_its_place_and_has_nothing_free() {
         let mut gpus = vec![gpu(0, 1), gpu(1, 2)];
-        gpus.iter_mut()
-            .for_each(|gpu| renew(gpu, &[self::gpu(1, 20)]));
+        learn(&mut gpus, vec![gpu(1, 20)]);
         let memory = ProbedMemory {
             gpus: Arc::new(Mutex::new(gpus)),
             reading: tokio::spawn(async {}),

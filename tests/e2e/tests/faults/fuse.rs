@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_provider::{
@@ -133,5 +134,9 @@ impl Provider for Fused {
 
     async fn delete(&self, id: &str) -> Result<Deletion, ProviderError> {
         self.within(self.0.delete(id)).await
+    }
+
+    async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
+        self.within(self.0.renew(id, lifetime)).await
     }
 }

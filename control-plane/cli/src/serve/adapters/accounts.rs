@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 /// One account for each key and API, however many providers use it: its limits
 /// are one.
-#[derive(Debug)]
 pub(super) struct Accounts<A>(HashMap<(String, String), Arc<A>>);
 
 impl<A> Default for Accounts<A> {

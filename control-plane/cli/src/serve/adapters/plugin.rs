@@ -79,8 +79,8 @@ pub(super) fn adapter(
 }
 
 fn token(name: &str, variable: &str) -> Result<String, Failure> {
-    let token = std::env::var(variable).ok().filter(|it| !it.is_empty());
-    token.ok_or_else(|| {
+    let token = std::env::var(variable).map(|it| it.trim().to_owned());
+    token.ok().filter(|it| !it.is_empty()).ok_or_else(|| {
         Failure::mistake(format!("providers.{name}.token_env: {variable} is not set"))
     })
 }
