@@ -292,7 +292,8 @@ pub(crate) struct Completions {
 }
 
 fn server(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let as_it_should = |_| "must be a URL as http://127.0.0.1:8081".to_owned();
+    let url = Url::parse(text).map_err(as_it_should)?;
     let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     match url.scheme() {
         "http" | "https" if plain => Ok(url),

@@ -128,6 +128,9 @@ pub(crate) struct Decision {
     /// Whether it was wanted but not done.
     #[serde(default)]
     pub(crate) refused: bool,
+    /// Whether a person stopped the deployment.
+    #[serde(default)]
+    pub(crate) stopped: bool,
     pub(crate) meanwhile: Option<Meanwhile>,
     #[serde(alias = "from")]
     pub(crate) current: Option<Tier>,

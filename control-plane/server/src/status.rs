@@ -220,6 +220,7 @@ pub(crate) fn decision_json(deployment: &Controlled, now: Moment, wall: i64) -> 
         "tier": decision.tier,
         "reason": decision.reason,
         "meanwhile": meanwhile,
+        "stopped": live.config.load().stopped,
         "current": view.current,
         "inputs": decision_inputs(live, now),
         "alternatives": alternatives,

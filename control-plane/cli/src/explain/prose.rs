@@ -12,7 +12,19 @@ use crate::view::{Alternative, Decision, Inputs};
 pub(super) fn tell(name: &str, decision: &Decision) -> String {
     let inputs = &decision.inputs;
     let why = rule(&decision.reason, inputs);
-    let mut lines = vec![format!("{name} is served by {}: {why}.", decision.tier)];
+    let tier = decision.tier;
+    if decision.stopped {
+        let lines = [
+            format!(
+                "{name} was stopped by a person: its requests get 503 until somebody wakes it."
+            ),
+            format!("Then it would be served by {tier}: {why}."),
+            traffic(decision),
+            format!("Decided at {}.", decision.at),
+        ];
+        return lines_of(&lines);
+    }
+    let mut lines = vec![format!("{name} is served by {tier}: {why}.")];
     lines.extend(decision.meanwhile.as_ref().map(|meanwhile| {
         let why = rule(&meanwhile.reason, inputs);
         format!(

@@ -45,7 +45,7 @@ pub(super) fn words(reason: &str, inputs: &Inputs) -> Option<String> {
 fn stays(inputs: &Inputs) -> String {
     let words = match inputs.basis() {
         _ if inputs.pod_pinned => "a pod is kept",
-        "regret" => "going back to serverless would not pay now",
+        "regret" => "what serverless would have saved does not pay for a switch yet",
         "free" => "a pod costs nothing",
         "awaited_prices" => AWAITED,
         _ if inputs.demotes_below() == 0 => "a warm pod stays: no rate is too low for it",
@@ -70,7 +70,7 @@ fn promoted(inputs: &Inputs) -> String {
 
 fn not_promoted(inputs: &Inputs) -> String {
     let words = match inputs.basis() {
-        "regret" => "a pod would not pay now",
+        "regret" => "what a pod would have saved does not pay for a switch yet",
         "never_pays" => "at these prices a pod never pays",
         "awaited_prices" => AWAITED,
         _ if inputs.count == 0 && inputs.promotes_from() <= 1 => "the window holds no request",

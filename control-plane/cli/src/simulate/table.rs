@@ -70,7 +70,7 @@ fn assumptions(a: &AssumptionsReport) -> String {
     format!(
         "Assumed: pod ${}/h, serverless ${}/s, waiting ${}/s; service {}, or {} input tokens/s and {} s an output token; \
 cold start {} s ({}), boot {} s; idle {} s serverless, {} s pod; {} at a time; \
-window {} s, slot {} s; {}{} of pod starts fail, seed {}.",
+window {} s, slot {} s; {}{} of 100 pod starts fail, seed {}.",
         a.usd_per_hour,
         a.usd_per_second,
         a.value_of_wait_usd_per_s,
@@ -86,7 +86,7 @@ window {} s, slot {} s; {}{} of pod starts fail, seed {}.",
         a.window_s,
         a.slot_s,
         held_to(a),
-        a.pod_failure_share,
+        (1000.0 * a.pod_failure_share).round() / 10.0,
         a.seed,
     )
 }

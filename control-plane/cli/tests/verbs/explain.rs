@@ -43,6 +43,19 @@ Decided at 2026-03-02T10:00:00Z.
 }
 
 #[tokio::test]
+async fn what_a_person_stopped_is_served_by_nobody() {
+    let mut decision = decision("pod", "pod_warm", 72);
+    decision["stopped"] = json!(true);
+    let text = "\
+sdxl was stopped by a person: its requests get 503 until somebody wakes it.
+Then it would be served by pod: a warm pod stays while the window holds 15 requests or more (rule `pod_warm`).
+In the last 5m: 72 requests (0.24 per second); 60 or more promote to pod, fewer than 15 demote.
+Decided at 2026-03-02T10:00:00Z.
+";
+    assert_eq!(explained(&decision).await, text);
+}
+
+#[tokio::test]
 async fn a_promotion_says_who_serves_meanwhile() {
     let mut decision = decision("pod", "promote", 60);
     decision["meanwhile"] = json!({ "tier": "serverless", "reason": "pod_booting" });
@@ -287,7 +300,7 @@ async fn a_decision_is_explained_in_money() {
     decision["inputs"]["demote_count"] = json!(0);
     decision["costs"] = costs();
     let text = "\
-sdxl is served by serverless: a pod would not pay now (rule `below_promote`).
+sdxl is served by serverless: what a pod would have saved does not pay for a switch yet (rule `below_promote`).
 In the last 5m: 60 requests (0.20 per second).
 Prices: a serverless worker $0.00076 a second, a pod $1.39 an hour.
 Times: service on serverless 3s (12 measured), a cold start 30s (assumed), service on a pod 2s500ms (2 measured), a boot 2m30s (1 measured).
@@ -356,7 +369,7 @@ async fn regret_is_told_in_dollars_and_in_both_directions() {
     let mut on_pod = by_regret("pod", "pod_warm");
     let text = explained(&on_pod).await;
     for part in [
-        "by pod: going back to serverless would not pay now",
+        "by pod: what serverless would have saved does not pay for a switch yet",
         "serverless would have saved $0.0500 of the $0.14",
         "Next switch: to serverless, once that would have saved $0.0900 more.",
     ] {

@@ -171,8 +171,9 @@ fn the_fleet_has_its_defaults_and_every_mistake_is_reported() {
 #[test]
 fn a_limit_of_nought_is_none() {
     let budget = |section: Value| Config::read(&json!({ "budget": section })).unwrap().budget;
-    let none = json!({ "usd_per_hour": 0, "instances": 0 });
-    assert_eq!(budget(none), BudgetConfig::default());
+    let none = budget(json!({ "usd_per_hour": 0, "instances": 0 }));
+    assert_eq!((none.usd_per_hour, none.instances), (None, None));
+    assert_eq!(none, budget(json!({})));
     let some = budget(json!({ "usd_per_hour": 2.5, "instances": 3, "assumed_usd_per_hour": 1 }));
     assert_eq!(some.usd_per_hour.map(|usd| usd.as_usd()), Some(2.5));
     assert_eq!(some.instances, Some(3));

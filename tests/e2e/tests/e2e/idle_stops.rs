@@ -95,6 +95,9 @@ async fn an_idle_stop_is_told_and_the_next_request_decides_anew() {
     );
 
     assert_eq!(scene.get().await.status, 200);
+    // It is written down a moment later.
+    let decided_anew = async || scene.transitions().await.len() > 1;
+    scene.until(SECOND, decided_anew).await;
     assert_eq!(
         scene.transitions().await,
         ["serverless→pod", "serverless→pod"]
