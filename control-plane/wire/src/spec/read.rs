@@ -147,12 +147,19 @@ fn policy(object: Object<'_>) -> PolicySpec {
     let policy = PolicySpec {
         mode: object.choice("mode", &PolicyMode::ALL.map(|mode| (mode.as_str(), mode))),
         window: window(&object),
-        promote_rps: object.number_above_zero("promote_rps"),
+        promote_rps: promote_rps(&object),
         demote_rps: object.number("demote_rps"),
         hold: object.duration("hold"),
     };
     object.finish();
     policy
+}
+
+/// What is wrong stands for nought: `demote_rps` is held against no default then.
+fn promote_rps(object: &Object<'_>) -> Option<f64> {
+    let promote_rps = object.number_above_zero("promote_rps");
+    let is_there = object.value("promote_rps").is_some();
+    promote_rps.or(is_there.then_some(0.0))
 }
 
 /// The window at `window`, 1 s to a day.

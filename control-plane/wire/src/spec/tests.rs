@@ -188,6 +188,8 @@ fn b36_thresholds_that_make_no_sense_are_refused() {
     ] {
         assert_eq!(fields(&with(path, value.clone())), [path], "{path} {value}");
     }
+    let no_default = json!({ "promote_rps": 0, "demote_rps": 5 });
+    assert_eq!(fields(&with("policy", no_default)), ["policy.promote_rps"]);
     for value in [json!(-2.5), json!(0)] {
         let wrong = errors(&with("policy.promote_rps", value));
         assert_eq!(
