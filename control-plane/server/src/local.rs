@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use books::{Books, Share};
 use claims::Activities;
 pub(crate) use placement::Placement;
-pub(crate) use turns::NoPlace;
+pub(crate) use turns::NoStart;
 
 /// The GPUs of this machine.
 pub(crate) struct Machine {
@@ -65,6 +65,15 @@ impl Machine {
     /// Drops what is set aside for deployments that wait no longer.
     pub(crate) fn forget_claims(&self, now: Moment) {
         self.books().claims.forget(now);
+    }
+
+    /// Where Docker puts an instance with these resources that names no GPUs, as
+    /// earlier versions started them: the first ones. `None` where it takes
+    /// nothing of them.
+    pub(crate) fn unnamed(&self, resources: &Resources) -> Option<Placement> {
+        let books = self.books();
+        let terms = wants(resources, &books)?;
+        books.first(&terms)
     }
 
     /// Counts what an instance of an earlier process holds, whether it fits or not.

@@ -1,5 +1,7 @@
 //! One look at one deployment: decide, scale, plan, apply.
 
+mod begin;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,17 +10,14 @@ use thermocline_policy::{
     Action, Desired, Fewer, InstanceEvent, InstanceState, Moment, Observed, Spec, Target, Tier,
     TierLoad, TierMap, Wanted, plan, scale,
 };
-use thermocline_store::{InstanceChanges, NewInstance, StoreError};
-use thermocline_table::{Config, StartFailed};
-use ulid::Ulid;
+use thermocline_store::{InstanceChanges, StoreError};
+use thermocline_table::Config;
 
 use crate::control::ControlPlane;
 use crate::deployment::{Controlled, IdleStop};
 use crate::fleet::work_in_hand;
-use crate::instance::{Instance, Origin};
-use crate::launch::{fingerprint, request};
-use crate::local::{NoPlace, Placement};
-use crate::provider::name_for;
+use crate::instance::Instance;
+use crate::launch::fingerprint;
 
 impl ControlPlane {
     /// Whether a pass over it would find nothing to do.
@@ -204,105 +203,6 @@ impl ControlPlane {
         }
     }
 
-    /// Writes the intent down, then starts to drive it.
-    async fn begin(
-        self: &Arc<Self>,
-        deployment: &Arc<Controlled>,
-        wish: &Wish<'_>,
-        slot: u32,
-        now: Moment,
-    ) {
-        let tier = wish.tier;
-        if deployment.backing_off(tier, now).is_some() {
-            return;
-        }
-        let config = deployment.live.config.load_full();
-        let name = name_for(&config.spec, tier).unwrap_or_default();
-        let Some(provider) = self.providers.get(name).cloned() else {
-            let detail = format!("there is no provider {name}");
-            return self.start_failed(deployment, tier, failure("no_provider", detail));
-        };
-        if tier == Tier::Local
-            && let Some(error) = provider.condition().last_error
-        {
-            // No daemon, nothing made: who waits is told so now, and not at the deadline.
-            return self.start_failed(deployment, tier, failure("no_daemon", error));
-        }
-        let id = Ulid::generate().to_string();
-        let placement = match tier {
-            Tier::Local => self.place(deployment, &id, now),
-            _ => Ok(None),
-        };
-        let placement = match placement {
-            Ok(placement) => placement,
-            Err(NoPlace::Waits) => return,
-            Err(NoPlace::Refused(error)) => return self.start_failed(deployment, tier, error),
-        };
-        let intent = NewInstance {
-            id: id.clone(),
-            deployment: config.spec.name.clone(),
-            tier,
-            provider: name.to_owned(),
-            slot,
-            generation: config.generation,
-            fingerprint: wish.mark.to_owned(),
-            placement: placement.as_ref().map(Placement::to_json),
-            usd_per_hour: self.pod_price(&config.spec, tier).await,
-        };
-        let row = match self.intend(deployment, &intent).await {
-            Ok(row) => row,
-            Err(StoreError::OverBudget(why)) => {
-                self.machine.release(&id);
-                return self.start_failed(deployment, tier, self.over_budget(why));
-            }
-            Err(error) => {
-                self.machine.release(&id);
-                if !matches!(error, StoreError::StartInProgress) {
-                    tracing::warn!(%error, "an intent could not be written down");
-                }
-                return;
-            }
-        };
-        let mut request = request(&config.spec, tier, &self.owner);
-        request.devices = placement.map_or_else(Vec::new, |place| place.uuids());
-        deployment.set_idle_stop(None);
-        let instance = Arc::new(Instance::new(row, provider, request, now, Origin::Intended));
-        self.cold_starts.began(&instance);
-        self.tell_instance(deployment, &instance, "intended", "a start is intended");
-        self.take_up(deployment, instance);
-        self.heed_budgets();
-    }
-
-    /// Takes over an instance of an earlier run.
-    pub(crate) fn adopt(
-        self: &Arc<Self>,
-        deployment: &Arc<Controlled>,
-        row: thermocline_store::InstanceRow,
-    ) {
-        let now = self.clock.now();
-        let Some(provider) = self.providers.get(&row.provider).cloned() else {
-            return self.put_out_of_reach(row);
-        };
-        let mut request = deployment.with_spec(|spec| request(spec, row.tier, &self.owner));
-        if let Some(placement) = row.placement.as_deref().and_then(Placement::from_json) {
-            request.devices = placement.uuids();
-            let ready = !row.state.is_starting();
-            self.machine.adopt(&row.id, placement, ready, now);
-        }
-        deployment.live.traffic[row.tier].touch(now);
-        let origin = Origin::Adopted(self.address_of(&row));
-        let instance = Arc::new(Instance::new(row, provider, request, now, origin));
-        self.restore_backend(deployment, &instance);
-        self.take_up(deployment, instance);
-    }
-
-    fn take_up(self: &Arc<Self>, deployment: &Arc<Controlled>, instance: Arc<Instance>) {
-        self.index().insert(instance.id.clone(), instance.clone());
-        deployment.add_instance(instance.clone());
-        let (control, deployment) = (self.clone(), deployment.clone());
-        tokio::spawn(async move { control.drive(deployment, instance).await });
-    }
-
     /// Forgets a deployment of which nothing exists any more.
     async fn forget(&self, deployment: &Arc<Controlled>) {
         // Nobody may create another one of that name in the midst of it.
@@ -385,13 +285,5 @@ fn idle_timeout(deployment: &Controlled, spec: &Spec, tier: Tier) -> Duration {
     match tier {
         Tier::Pod => deployment.books.pod_idle(limit),
         _ => limit,
-    }
-}
-
-fn failure(code: &'static str, detail: String) -> StartFailed {
-    StartFailed {
-        code,
-        detail,
-        retry_after: std::time::Duration::ZERO,
     }
 }

@@ -140,6 +140,12 @@ impl Books {
         Placement::on(devices.iter().map(|device| &self.gpus[*device]), share)
     }
 
+    /// On as many of the first GPUs as `terms` ask for; `None` where there are none.
+    pub(crate) fn first(&self, terms: &Terms) -> Option<Placement> {
+        let gpus = self.gpus.iter().take(terms.spread());
+        self.has_gpus().then(|| Placement::on(gpus, terms.share()))
+    }
+
     /// Each GPU with what is promised of it.
     pub(crate) fn reserved(&self) -> impl Iterator<Item = (&Gpu, Mib)> {
         let reserved = |device| {

@@ -139,6 +139,24 @@ fn a_restart_finds_a_placement_whatever_the_order_of_the_gpus() {
     );
 }
 
+/// An earlier version wrote down no placement, and Docker took the first GPUs.
+#[test]
+fn what_has_no_placement_holds_its_promise_on_the_first_gpus() {
+    let machine = machine(&[0, 0, 0]);
+    let resources = Resources {
+        gpus: 2,
+        ..vram(40)
+    };
+    let placement = machine.unnamed(&resources).unwrap();
+    assert_eq!(placement.uuids(), ["GPU-0", "GPU-1"]);
+    machine.adopt("a", placement, true, at(0));
+    let books = machine.books();
+    let reserved: Vec<u64> = books.reserved().map(|(_, reserved)| reserved.0).collect();
+    assert_eq!(reserved, [20 << 10, 20 << 10, 0]);
+    drop(books);
+    assert_eq!(machine.unnamed(&Resources::default()), None);
+}
+
 #[test]
 fn without_gpus_only_what_needs_none_fits() {
     let machine = machine(&[]);

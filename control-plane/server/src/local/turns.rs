@@ -14,11 +14,12 @@ use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 use crate::instance::Instance;
 
-/// Why a local instance is not started now.
-pub(crate) enum NoPlace {
-    /// Others make room, or will; who waits goes on waiting.
+/// Why an instance is not started now.
+pub(crate) enum NoStart {
+    /// Room is being made for it, or another look may find that it can be; who
+    /// waits goes on waiting.
     Waits,
-    /// It would not get room.
+    /// Who waits is told.
     Refused(StartFailed),
 }
 
@@ -27,13 +28,13 @@ impl ControlPlane {
     /// to be started; `None` where it takes nothing of them.
     ///
     /// # Errors
-    /// [`NoPlace`].
+    /// [`NoStart`].
     pub(crate) fn place(
         self: &Arc<Self>,
         deployment: &Arc<Controlled>,
         id: &str,
         now: Moment,
-    ) -> Result<Option<Placement>, NoPlace> {
+    ) -> Result<Option<Placement>, NoStart> {
         let activities = self.activities(now);
         let mut books = self.machine.books();
         let Some(terms) = deployment.with_spec(|spec| wants(&spec.resources, &books)) else {
@@ -54,9 +55,9 @@ impl ControlPlane {
                 leaving
                     .iter()
                     .for_each(|instance| self.nudge_owner(instance));
-                Err(NoPlace::Waits)
+                Err(NoStart::Waits)
             }
-            Answer::Refused(short) => Err(NoPlace::Refused(StartFailed {
+            Answer::Refused(short) => Err(NoStart::Refused(StartFailed {
                 code: "no_capacity",
                 detail: short,
                 retry_after: Duration::ZERO,
