@@ -285,12 +285,12 @@ impl Provider for RunpodProvider {
         let Some(parsed) = Id::parse(id) else {
             return Ok(Deletion::Unknown);
         };
-        if self.look_at(&parsed).await?.is_none() {
+        let Some((_, marks)) = self.look_at(&parsed).await? else {
             self.known.forget(&parsed);
             return Ok(Deletion::Unknown);
-        }
+        };
         if self.account.remove(&parsed.path()).await? {
-            self.doubts.forget(id);
+            self.doubts.forget(&marks.key, id);
             return Ok(Deletion::Accepted);
         }
         match self.doubts.is_young(id) {

@@ -195,11 +195,11 @@ impl Provider for VastProvider {
         let Ok(number) = id.parse() else {
             return Ok(Deletion::Unknown);
         };
-        if self.look_at(number).await?.is_none() {
+        let Some((_, marks)) = self.look_at(number).await? else {
             return Ok(Deletion::Unknown);
-        }
+        };
         if self.destroy(number).await? {
-            self.doubts.forget(id);
+            self.doubts.forget(&marks.key, id);
             return Ok(Deletion::Accepted);
         }
         match self.doubts.is_young(id) {

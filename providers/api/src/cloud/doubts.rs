@@ -49,11 +49,11 @@ impl Doubts {
     }
 
     /// Whether `key`, which a complete search has just not found, may be
-    /// created. A key that is older than this process may have been tried before.
+    /// created. A key that another process made may have been tried before.
     pub fn may_create(&self, key: &str) -> bool {
         let now = self.clock.now();
         let mut keys = lock(&self.keys);
-        if !keys.contains_key(key) && self.is_older(key) && !over(self.began, now) {
+        if !keys.contains_key(key) && self.is_inherited(key) && !over(self.began, now) {
             let inherited = Doubt {
                 since: self.began,
                 looks: 0,
@@ -93,9 +93,11 @@ impl Doubts {
         young.insert(id.to_owned(), now);
     }
 
-    /// Notes that `id` is no longer wanted: its absence means something.
-    pub fn forget(&self, id: &str) {
+    /// Notes that the instance `id` of `key` is being deleted: its absence means
+    /// something, and nobody asks for the key any more.
+    pub fn forget(&self, key: &str, id: &str) {
         lock(&self.young).remove(id);
+        self.settle(key);
     }
 
     /// Whether the absence of `id` means nothing yet.
@@ -114,13 +116,17 @@ impl Doubts {
         still.map(|(id, _)| id.clone()).collect()
     }
 
-    fn is_older(&self, key: &str) -> bool {
-        let began = self
-            .began_wall
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Ulid::from_string(key).is_ok_and(|key| u128::from(key.timestamp_ms()) < began.as_millis())
+    /// Whether another process made the key: before this one began, or later
+    /// than now, where the clock was set back in between.
+    fn is_inherited(&self, key: &str) -> bool {
+        let own = millis(self.began_wall)..=millis(self.clock.wall());
+        Ulid::from_string(key).is_ok_and(|key| !own.contains(&u128::from(key.timestamp_ms())))
     }
+}
+
+fn millis(wall: SystemTime) -> u128 {
+    let since = wall.duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_millis()
 }
 
 fn over(since: Moment, now: Moment) -> bool {
@@ -168,12 +174,36 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_an_earlier_process_is_doubtful_also_where_the_clock_was_set_since() {
+        let time = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let key = Ulid::from_parts(1_800_000_000_000, 7).to_string();
+        for wall in [1_799_999_400, 1_800_000_600] {
+            time.set_wall(UNIX_EPOCH + Duration::from_secs(wall));
+            assert!(!Doubts::new(time.clock()).may_create(&key));
+        }
+    }
+
+    #[test]
+    fn what_is_deleted_young_leaves_nothing_behind() {
+        let time = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let doubts = Doubts::new(time.clock());
+        for number in 0..1_000 {
+            let (key, id) = (format!("key {number}"), format!("id {number}"));
+            doubts.raise(&key);
+            doubts.made(&id);
+            doubts.forget(&key, &id);
+        }
+        assert!(lock(&doubts.keys).is_empty() && lock(&doubts.young).is_empty());
+    }
+
+    #[test]
     fn a_key_of_an_earlier_process_is_doubtful_at_first() {
         let time = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
         let key = |ms: u64| Ulid::from_parts(ms, 7).to_string();
         let (old, new) = (key(1_799_999_999_000), key(1_800_000_001_000));
         let doubts = Doubts::new(time.clock());
         assert!(!doubts.may_create(&old));
+        time.advance(Duration::from_secs(2));
         assert!(doubts.may_create(&new));
         time.advance(VISIBLE_WITHIN);
         assert!(!doubts.may_create(&old));

@@ -359,6 +359,59 @@ async fn f17_a_place_that_was_given_to_another_is_not_taken_from_it() {
 }
 
 #[tokio::test]
+async fn f18_a_service_whose_clock_is_wrong_changes_nothing() {
+    let time = still();
+    let scene = Scene::with(time.clock(), Settings::quick(), LB).await;
+    for (key, skew_s) in [("ahead", 600), ("behind", -600)] {
+        scene.faults(Faults {
+            skew_s,
+            ..Faults::default()
+        });
+        for tier in [Tier::Pod, Tier::Serverless] {
+            let made = scene.provider.create(key, &request(tier)).await.unwrap();
+            let again = scene.provider.create(key, &request(tier)).await.unwrap();
+            assert_eq!(again.id, made.id);
+            time.advance(Duration::from_secs(31));
+            let deletion = scene.provider.delete(&made.id).await;
+            assert_eq!(deletion, Ok(Deletion::Accepted));
+            assert_eq!(scene.provider.get(&made.id).await, Ok(None));
+        }
+    }
+    assert_eq!(scene.live(), (0, 0));
+}
+
+/// What the earlier process made is known by its key, whatever time it is now.
+#[tokio::test]
+async fn f18_a_clock_that_was_set_between_two_processes_makes_no_second_one() {
+    for skew_s in [-600_i64, 600] {
+        let time = still();
+        let scene = Scene::with(time.clock(), Settings::quick(), LB).await;
+        let key = Ulid::from_parts(1_800_000_000_000, 1).to_string();
+        scene.faults(Faults {
+            cut_after: 1,
+            list_lag_s: 20.0,
+            ..Faults::default()
+        });
+        scene
+            .provider
+            .create(&key, &request(Tier::Pod))
+            .await
+            .unwrap_err();
+        let now = time.wall();
+        let skew = Duration::from_secs(skew_s.unsigned_abs());
+        time.set_wall(if skew_s < 0 { now - skew } else { now + skew });
+        let anew = scene.restarted().await;
+        for _ in 0..3 {
+            anew.create(&key, &request(Tier::Pod)).await.unwrap_err();
+            time.advance(Duration::from_secs(5));
+        }
+        time.advance(Duration::from_secs(10));
+        anew.create(&key, &request(Tier::Pod)).await.unwrap();
+        assert_eq!(scene.live(), (1, 0));
+    }
+}
+
+#[tokio::test]
 async fn a_pod_that_ended_by_itself_has_failed() {
     let scene = Scene::new(LB).await;
     let made = scene.create(Tier::Pod).await;

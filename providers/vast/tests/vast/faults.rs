@@ -383,6 +383,33 @@ async fn f18_a_service_whose_clock_is_wrong_changes_nothing() {
     assert_eq!((scene.live().len(), scene.made()), (0, 2));
 }
 
+/// What the earlier process made is known by its key, whatever time it is now.
+#[tokio::test]
+async fn f18_a_clock_that_was_set_between_two_processes_makes_no_second_one() {
+    for skew_s in [-600_i64, 600] {
+        let time = still();
+        let scene = Scene::on(time.clock()).await;
+        let key = Ulid::from_parts(1_800_000_000_000, 1).to_string();
+        scene.faults(Faults {
+            cut_after: 1,
+            list_lag_s: 20.0,
+            ..Faults::default()
+        });
+        scene.provider.create(&key, &request()).await.unwrap_err();
+        let now = time.wall();
+        let skew = Duration::from_secs(skew_s.unsigned_abs());
+        time.set_wall(if skew_s < 0 { now - skew } else { now + skew });
+        let anew = scene.restarted();
+        for _ in 0..3 {
+            anew.create(&key, &request()).await.unwrap_err();
+            time.advance(Duration::from_secs(5));
+        }
+        time.advance(Duration::from_secs(10));
+        anew.create(&key, &request()).await.unwrap();
+        assert_eq!((scene.live().len(), scene.made()), (1, 1));
+    }
+}
+
 #[tokio::test]
 async fn an_instance_that_ended_by_itself_has_failed() {
     let scene = Scene::new().await;
