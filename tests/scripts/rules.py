@@ -54,7 +54,13 @@ RULES = [
         (SERVER + "sweep/missing.rs", "self.lost_instance(&instance, \"it vanished\").await;", "tracing::debug!(\"it vanished\");"),
     ]),
     ("brake", "rules::a_suddenly_shrunken", [
-        (SERVER + "provider/listing.rs", "if missing < FEWEST ||", "if missing < FEWEST * 1_000 ||"),
+        (SERVER + "provider/listing.rs", "missing >= FEWEST &&", "missing >= FEWEST * 1_000 &&"),
+    ]),
+    ("brake-until-proven", "figures::a_day_in_another_account", [
+        (SERVER + "sweep/doubtful.rs", "None if told && self.is_silent(provider, &id).await => ", "None if told || id.is_empty() => "),
+    ]),
+    ("list-against-get", "rules::a_list_without_what", [
+        (SERVER + "provider/listing.rs", "!sudden && self.contradicted.is_empty()", "!sudden"),
     ]),
     ("owner-mark", "enumeration::a_create", [
         (SERVER + "provider.rs", "all.retain(|seen| seen.owner == owner);", "all.retain(|seen| !seen.owner.is_empty());"),

@@ -184,7 +184,12 @@ impl Instance {
     /// Whether its absence from an answer at `now` says anything: a young
     /// instance may be hidden from calls.
     pub(crate) fn is_visible(&self, now: Moment) -> bool {
-        self.known().shown || now.since(self.since) >= VISIBLE_WITHIN
+        self.known().shown || self.is_old(now)
+    }
+
+    /// Whether every call should know it at `now`, lists too.
+    pub(crate) fn is_old(&self, now: Moment) -> bool {
+        now.since(self.since) >= VISIBLE_WITHIN
     }
 
     /// Whether `seen` is it, and not a stranger of the same name.

@@ -77,6 +77,16 @@ impl Probing {
         }
     }
 
+    /// Whether something is at `address` that says more than that nothing is:
+    /// a proxy answers for what is gone, too.
+    pub(crate) async fn is_there(&self, address: &Address, ready: &Ready) -> bool {
+        let status = self.0.status(address, &ready.path).await;
+        status.is_some_and(|status| {
+            let named = ready.status.contains(&status) || ready.initializing.contains(&status);
+            named || (200..400).contains(&status)
+        })
+    }
+
     /// Whether the instance at `address` is alive.
     pub(crate) async fn is_alive(&self, address: &Address, live: &Live) -> bool {
         let status = self.0.status(address, &live.path).await;

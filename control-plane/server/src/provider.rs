@@ -123,7 +123,7 @@ impl Registered {
     }
 
     /// What belongs to `owner`, and whether the list is information about what
-    /// is not there: neither a partial nor a suddenly shrunken one is.
+    /// is not there: a partial one is none, nor is one that lacks what there is.
     ///
     /// # Errors
     /// The adapter's.
@@ -153,9 +153,25 @@ impl Registered {
         Ok(deletion)
     }
 
-    /// How its last complete list lacks more than half of what there was.
+    /// How its last complete list lacks what there is.
     pub(crate) fn shrunken(&self) -> Option<Shrunken> {
         self.listing().shrunken()
+    }
+
+    /// While its lists are not believed: what they lack, and whether a look at
+    /// one of these says anything yet.
+    pub(crate) fn doubtful(&self) -> Option<(Vec<String>, bool)> {
+        self.listing().doubtful(self.clock.now())
+    }
+
+    /// Notes that it knows `id`, which its lists lack.
+    pub(crate) fn contradicts(&self, id: &str) {
+        self.listing().contradict(id);
+    }
+
+    /// Notes that `id` is known to be gone.
+    pub(crate) fn is_rid_of(&self, id: &str) {
+        self.listing().forget(id);
     }
 
     /// Its sweep rests until then; the origin while it works.

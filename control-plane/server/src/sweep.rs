@@ -1,5 +1,6 @@
 //! What exists at a provider against what is written down, in both directions.
 
+mod doubtful;
 mod lifetimes;
 mod missing;
 mod orphans;
@@ -35,6 +36,8 @@ struct Memory {
     told: Option<&'static str>,
     /// Whether a shrunken list was told of.
     alarmed: bool,
+    /// When what it lacks is looked at next, and the last that was looked at.
+    doubts: (Moment, String),
 }
 
 impl ControlPlane {
@@ -72,29 +75,48 @@ impl ControlPlane {
     /// Lists the provider first, then looks at what is known: an instance that
     /// is intended meanwhile is never taken for an orphan.
     async fn sweep(self: &Arc<Self>, provider: &Arc<Registered>, memory: &mut Memory) {
+        // Before the list, whose failure is the news of a provider that is away.
+        if provider.tiers().is_none() {
+            provider.learn().await;
+        }
         let began = self.clock.now();
         let listed = provider.list(&self.owner).await;
         let changed = self.tell_news(provider, memory);
         self.take_up_undriven(provider, memory).await;
-        let Ok((seen, complete)) = listed else {
-            return; // no information
-        };
+        if let Ok((seen, complete)) = listed {
+            self.look_at_list(provider, &seen, complete, began, memory)
+                .await;
+            // After a change of health another version may have come back.
+            if changed {
+                provider.learn().await;
+            }
+        }
+        // Also of what a list that failed could not show.
+        self.renew_lifetimes(provider).await;
+    }
+
+    /// What was `seen` in a list, which is `complete` where it also tells of
+    /// what is not there, against what is known.
+    async fn look_at_list(
+        self: &Arc<Self>,
+        provider: &Arc<Registered>,
+        seen: &[ProviderInstance],
+        complete: bool,
+        began: Moment,
+        memory: &mut Memory,
+    ) {
         if complete {
             memory
                 .unknown
                 .retain(|id, _| seen.iter().any(|s| s.id == *id));
         }
-        for instance in &seen {
+        for instance in seen {
             self.look_at(provider, instance, memory).await;
         }
-        if complete {
-            self.look_for_missing(provider, &seen, began).await;
+        match complete {
+            true => self.look_for_missing(provider, seen, began).await,
+            false => self.look_at_doubtful(provider, memory).await,
         }
-        // After a change of health another version may have come back.
-        if changed || provider.tiers().is_none() {
-            provider.learn().await;
-        }
-        self.renew_lifetimes(provider).await;
     }
 
     /// Tells of a provider whose health changed, or whose list shrank; whether
@@ -109,8 +131,8 @@ impl ControlPlane {
         if let (Some(shrunken), false) = (shrunken, memory.alarmed) {
             let (missing, before) = (shrunken.missing, shrunken.before);
             let text = format!(
-                "provider {} suddenly lists {missing} of {before} instances no more: \
-                 not believed unless it stays so",
+                "provider {} lists {missing} of {before} instances no more: \
+                 not believed before each is known to be gone",
                 provider.name
             );
             tracing::error!(provider = provider.name, "{text}");

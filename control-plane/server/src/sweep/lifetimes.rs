@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt};
 use thermocline_policy::{InstanceState, Tier};
 use thermocline_provider::{InstanceRequest, Provider};
 
@@ -10,6 +11,8 @@ use crate::provider::Registered;
 
 /// A lifetime is renewed so many times before it would end.
 const RENEWALS: u32 = 4;
+/// Renewals at a time.
+const AT_ONCE: usize = 8;
 
 impl ControlPlane {
     /// How long a pod of `provider` lives without this server; `None` = for ever.
@@ -43,11 +46,14 @@ impl ControlPlane {
         // Zero where the configuration limits none: what an earlier one limited
         // is told so once.
         let lifetime = self.lifetime(provider).unwrap_or_default();
-        for instance in self.pods_of(provider) {
-            if let Some(id) = self.is_due(&instance, lifetime) {
-                self.renew(&instance, &id, lifetime).await;
-            }
-        }
+        let pods = self.pods_of(provider).into_iter();
+        let due = pods.filter_map(|pod| Some((self.is_due(&pod, lifetime)?, pod)));
+        // Together: one that is not answered holds none of the others up.
+        stream::iter(due)
+            .for_each_concurrent(AT_ONCE, |(id, pod)| async move {
+                self.renew(&pod, &id, lifetime).await;
+            })
+            .await;
     }
 
     fn pods_of(&self, provider: &Registered) -> Vec<Arc<Instance>> {

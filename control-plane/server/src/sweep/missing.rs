@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use thermocline_policy::{InstanceState, Moment};
-use thermocline_provider::{Provider, ProviderInstance};
+use thermocline_provider::{Provider, ProviderInstance, ProviderState};
 use thermocline_store::InstanceRow;
 
 use super::{LISTS, Memory};
@@ -37,9 +37,16 @@ impl ControlPlane {
             if instance.missed() < LISTS || !instance.is_visible(self.clock.now()) {
                 continue;
             }
-            let found = provider.adapter.get(&provider_id).await;
-            if found.is_ok_and(|found| !found.is_some_and(|seen| instance.is(&seen))) {
-                self.lost_instance(&instance, "it vanished").await;
+            match provider.adapter.get(&provider_id).await {
+                Ok(Some(seen)) if instance.is(&seen) && seen.state != ProviderState::Gone => {
+                    // What is young, or on its way out, may be missing from lists.
+                    let stays = seen.state != ProviderState::Stopping;
+                    if stays && instance.is_old(self.clock.now()) {
+                        provider.contradicts(&provider_id);
+                    }
+                }
+                Ok(_) => self.lost_instance(&instance, "it vanished").await,
+                Err(_) => {} // the next look may tell
             }
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use thermocline_provider::ProviderErrorKind;
+use thermocline_support::backend::Latch;
 use thermocline_support::provider::{Call, FakeProvider, Fault};
 use thermocline_support::system::{Setup, manual_clock};
 
@@ -59,6 +60,19 @@ async fn a_pod_under_load_outlives_its_lifetime_with_its_server() {
     assert_eq!((truth.created, truth.live[0].id.as_str()), (1, id.as_str()));
     let renewals = truth.count(Call::Renew);
     assert!((11..=120).contains(&renewals), "{renewals}");
+}
+
+/// Its lists fail, and it does everything else: what is served goes on.
+#[tokio::test]
+async fn a_pod_outlives_an_outage_of_lists_that_is_longer_than_its_lifetime() {
+    let scene = scene().await;
+    let away = Fault::Refused(ProviderErrorKind::Unavailable);
+    scene.cloud.fail_until(Call::List, &Latch::new(), away);
+    for _ in 0..180 {
+        scene.step(secs(60)).await;
+        assert_eq!(scene.get().await.status, 200);
+    }
+    assert_eq!(scene.cloud.truth().created, 1, "no other took its place");
 }
 
 #[tokio::test]

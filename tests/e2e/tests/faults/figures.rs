@@ -5,8 +5,9 @@ use std::time::Duration;
 use http::Method;
 use serde_json::json;
 use thermocline_policy::Moment;
+use thermocline_provider::ProviderErrorKind;
 use thermocline_support::backend::Latch;
-use thermocline_support::provider::{Boot, Call, FakeProvider, FaultKind};
+use thermocline_support::provider::{Boot, Call, FakeProvider, Fault, FaultKind};
 
 use crate::audit::Planted;
 use crate::world::{World, secs};
@@ -77,6 +78,57 @@ fn a_day_without_credentials_loses_no_row() {
 #[test]
 fn a_day_of_rate_limits_loses_no_row() {
     outage(FaultKind::TooOften);
+}
+
+/// `a`, `b` and `c` serve for a minute already.
+fn three_that_serve() -> World {
+    let mut world = World::new();
+    let stays = json!({ "tiers": { "pod": { "min_instances": 1 } } });
+    for name in ["a", "b", "c"] {
+        world.deploy(name, "toy", 1);
+        let path = format!("/deployments/{name}");
+        world.admin(Method::PATCH, &path, Some(stays.clone()));
+        world.wake(name);
+    }
+    world.pass(secs(60), SECOND);
+    world
+}
+
+/// A day in which `calls` see nothing and say that this is all there is. Of a
+/// fourth one, wanted no more, it is not known whether its create was obeyed.
+fn blind_day(calls: &[Call]) {
+    let mut world = three_that_serve();
+    let over = Latch::new();
+    for call in calls {
+        world.cloud.fail_until(*call, &over, Fault::Blind);
+    }
+    let lost = Fault::LostReply(ProviderErrorKind::Unavailable);
+    world.cloud.fail_next(Call::Create, 1, lost);
+    world.deploy("d", "toy", 1);
+    world.wake("d");
+    world.sleep("d");
+    world.pass(secs(24 * 3600), secs(60));
+    let (rows, live) = (world.rows(), world.cloud.truth().live);
+    let stands = |id: &str| rows.iter().any(|row| row.id == id);
+    assert!(live.iter().all(|it| stands(&it.key)), "{rows:?}");
+    assert_eq!((rows.len(), live.len()), (4, 4));
+    assert!(["a", "b", "c"].iter().all(|name| world.serves(name)));
+    over.open();
+    world.pass(secs(420), secs(5));
+    let truth = world.cloud.truth();
+    assert_eq!((world.rows().len(), truth.live.len()), (3, 3));
+    assert_eq!(truth.created, 4, "none was replaced");
+}
+
+#[test]
+fn a_day_of_empty_lists_loses_no_row() {
+    blind_day(&[Call::List]);
+}
+
+/// As with a key for an account in which there is nothing.
+#[test]
+fn a_day_in_another_account_loses_no_row_of_what_still_answers() {
+    blind_day(&[Call::List, Call::Get]);
 }
 
 /// How long `a` takes to serve, and the longest pause between two lists of its

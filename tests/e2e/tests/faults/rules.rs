@@ -1,6 +1,7 @@
 //! What the enumeration cannot see: rules that show when a process stands still,
 //! ends in order, or meets a provider that lists too little.
 
+use http::Method;
 use thermocline_policy::InstanceState;
 use thermocline_provider::ProviderErrorKind;
 use thermocline_support::backend::Latch;
@@ -168,6 +169,64 @@ fn a_suddenly_shrunken_list_is_no_information_and_told_of() {
     world.pass(secs(20), secs(5));
     let truth = world.cloud.truth();
     assert_eq!((truth.created, truth.count(Call::Delete)), (4, 0));
+}
+
+/// One is few enough to be missing from a list that is believed; but this one is
+/// not gone, so what else the list lacks is not believed to be gone either.
+#[test]
+fn a_list_without_what_its_provider_still_knows_is_no_information() {
+    let mut world = up(&["a"]);
+    world.deploy("b", "toy", 1);
+    world.pass(secs(60), secs(5));
+    let lost = Fault::LostReply(ProviderErrorKind::Unavailable);
+    world.cloud.fail_next(Call::Create, 1, lost);
+    let over = Latch::new();
+    world.cloud.fail_until(Call::List, &over, Fault::Blind);
+    world.wake("b");
+    world.sleep("b");
+    world.pass(secs(400), secs(5));
+    assert_eq!((world.rows().len(), world.cloud.truth().live.len()), (2, 2));
+    over.open();
+    world.pass(secs(20), secs(5));
+    assert_eq!((world.rows().len(), world.cloud.truth().live.len()), (1, 1));
+    assert!(world.serves("a"));
+}
+
+/// The brake holds for five minutes and until each was looked at, not for ever.
+#[test]
+fn what_is_gone_all_at_once_is_replaced_once_each_is_known_to_be_gone() {
+    let mut world = up(&["a", "b", "c"]);
+    world.pass(secs(60), secs(5));
+    for it in world.cloud.truth().live {
+        world.run(world.cloud.vanish(&it.id));
+    }
+    world.pass(secs(240), secs(5));
+    assert_eq!(world.rows().len(), 3, "it may be the provider's fault");
+    world.pass(secs(180), secs(5));
+    assert_eq!(world.rows(), []);
+    world.wake("a");
+    world.pass(secs(5), secs(1));
+    assert!(world.serves("a"));
+}
+
+/// What a person deletes is believed to be gone when its provider says so, though
+/// something answers where it was.
+#[test]
+fn a_person_decides_what_of_a_shrunken_list_is_gone() {
+    let mut world = up(&["a", "b"]);
+    world.pass(secs(60), secs(5));
+    let never = Latch::new();
+    for call in [Call::List, Call::Get, Call::Delete] {
+        world.cloud.fail_until(call, &never, Fault::Blind);
+    }
+    world.pass(secs(400), secs(5));
+    assert_eq!(world.rows().len(), 2);
+    for row in world.rows() {
+        let path = format!("/instances/{}", row.id);
+        world.admin(Method::DELETE, &path, None);
+    }
+    world.pass(secs(120), secs(5));
+    assert_eq!(world.rows(), []);
 }
 
 /// Its address is another's now: nothing is sent to it any more.
