@@ -1,11 +1,12 @@
 //! The clauses that every adapter must pass, whatever is behind it.
 //!
-//! [`run`] makes up to three instances under an owner of its own, looks at
+//! [`run`] makes up to five instances under an owner of its own, looks at
 //! them in every way that the control plane will, and deletes them again,
 //! also when a clause failed. Dropping its future early leaves what was made.
 
 mod create;
 mod delete;
+mod lifetimes;
 mod probe;
 mod read;
 mod ready;
@@ -36,6 +37,8 @@ pub struct Setup {
     pub ready_within: Duration,
     /// How long a deleted instance may still be seen.
     pub gone_within: Duration,
+    /// The lifetime of what is to end by itself, whole seconds.
+    pub lifetime: Duration,
     /// How long between two looks.
     pub poll_every: Duration,
     /// How a ready address is tried; `None` leaves that out.
@@ -44,7 +47,7 @@ pub struct Setup {
 
 impl Setup {
     /// A setup for `request` that suits a cloud: 30 s to be seen, 10 min to
-    /// become ready, 2 min to go, plain HTTP at the address.
+    /// become ready, 2 min to go, a lifetime of 20 s, plain HTTP at the address.
     pub fn new(request: InstanceRequest) -> Self {
         Setup {
             request,
@@ -52,6 +55,7 @@ impl Setup {
             visible_within: Duration::from_secs(30),
             ready_within: Duration::from_secs(600),
             gone_within: Duration::from_secs(120),
+            lifetime: Duration::from_secs(20),
             poll_every: Duration::from_secs(1),
             probe: Some(Arc::new(PlainHttp)),
         }
@@ -75,6 +79,8 @@ pub async fn run(provider: &dyn Provider, setup: &Setup) -> Report {
     report.add(read::PAGES, session.list_pages().await);
     report.add(ready::READY, session.becomes_ready().await);
     report.add(ready::ANSWERS, session.address_answers().await);
+    report.add(lifetimes::RENEWED, session.lifetime_renewed().await);
+    report.add(lifetimes::ENDS, session.lifetime_ends().await);
     report.add(delete::TWICE, session.delete_twice().await);
     report.add(delete::ABSENT, session.deleted_absent().await);
     report.add(delete::CLEANUP, session.cleanup().await);

@@ -27,6 +27,7 @@ BOOT_SECONDS = float(os.environ.get("SHED_BOOT_SECONDS", "0.2"))
 CAPACITY = int(os.environ.get("SHED_CAPACITY", "8"))
 USD_PER_HOUR = 0.25
 PAGE = 100
+CAPABILITIES = {"protocol": 1, "name": "shed", "version": "1.0", "tiers": ["pod"], "prices": True, "lifetimes": True}
 
 
 class Refusal(Exception):
@@ -64,10 +65,15 @@ class Instance:
     def __init__(self, key, request):
         self.id, self.key, self.owner = "shed-" + uuid.uuid4().hex[:12], key, request["owner"]
         self.ready_at = time.monotonic() + BOOT_SECONDS
+        self.live_for(request.get("max_lifetime_s") or 0)
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Backend)
         self.server.daemon_threads = True
         self.server.deployment = request["deployment"]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def live_for(self, seconds):
+        """From now on; for ever where that is 0."""
+        self.ends_at = time.monotonic() + seconds if seconds else float("inf")
 
     def stop(self):
         self.server.shutdown()
@@ -95,6 +101,7 @@ class Cloud:
     def __init__(self):
         self.lock = threading.Lock()
         self.instances = {}
+        threading.Thread(target=self.end_what_is_due, daemon=True).start()
 
     def create(self, key, request):
         """Makes the instance, or returns the one that is there: (instance, new)."""
@@ -127,9 +134,27 @@ class Cloud:
             instance.stop()
         return instance is not None
 
+    def renew(self, instance_id, seconds):
+        with self.lock:
+            instance = self.instances.get(instance_id)
+            if instance:
+                instance.live_for(seconds)
+            return instance is not None
+
+    def end_what_is_due(self):
+        """Ends what nobody has renewed, for the case that Thermocline never comes
+        back. Where this process may end before its instances do, let the cloud
+        itself end them, or do not say `lifetimes`."""
+        while True:
+            time.sleep(0.2)
+            with self.lock:
+                due = [i.id for i in self.instances.values() if time.monotonic() >= i.ends_at]
+            for instance_id in due:
+                self.delete(instance_id)
+
 
 class Adapter(http.server.BaseHTTPRequestHandler):
-    """The six calls."""
+    """The six calls, and the one more of lifetimes."""
 
     protocol_version = "HTTP/1.1"
     timeout = 60
@@ -156,7 +181,7 @@ class Adapter(http.server.BaseHTTPRequestHandler):
         query = dict(urllib.parse.parse_qsl(url.query))
         parts = [urllib.parse.unquote(part) for part in url.path.strip("/").split("/")]
         if (self.command, parts) == ("GET", ["v1", "capabilities"]):
-            return 200, {"protocol": 1, "name": "shed", "version": "1.0", "tiers": ["pod"], "prices": True}
+            return 200, CAPABILITIES
         if (self.command, parts) == ("GET", ["v1", "offers"]):
             return 200, {"offers": self.offers(query)}
         if (self.command, parts) == ("GET", ["v1", "instances"]):
@@ -164,6 +189,8 @@ class Adapter(http.server.BaseHTTPRequestHandler):
             return 200, {"instances": [i.describe() for i in page], "next": following, "complete": True}
         if len(parts) == 3 and parts[:2] == ["v1", "instances"]:
             return self.instance(parts[2], body)
+        if self.command == "PUT" and len(parts) == 4 and parts[:2] == ["v1", "instances"] and parts[3] == "lifetime":
+            return self.renew(parts[2], body)
         raise Refusal(404, "invalid", "there is no such call")
 
     def offers(self, query):
@@ -184,12 +211,24 @@ class Adapter(http.server.BaseHTTPRequestHandler):
             raise Refusal(404, "not_found", "no such instance")
         return 200, found.describe()
 
-    def request_in(self, body):
+    def renew(self, name, body):
+        seconds = self.read(body).get("max_lifetime_s")
+        if not isinstance(seconds, int) or seconds < 0:
+            raise Refusal(400, "invalid", "max_lifetime_s is needed, a number of seconds or 0")
+        return (204 if self.server.cloud.renew(name, seconds) else 404), None
+
+    def read(self, body):
         try:
-            request = json.loads(body)
+            read = json.loads(body)
         except ValueError:
             raise Refusal(400, "invalid", "the body is no JSON") from None
-        if not isinstance(request, dict) or not all(request.get(f) for f in ("owner", "deployment", "image", "port")):
+        if not isinstance(read, dict):
+            raise Refusal(400, "invalid", "the body is no JSON object")
+        return read
+
+    def request_in(self, body):
+        request = self.read(body)
+        if not all(request.get(f) for f in ("owner", "deployment", "image", "port")):
             raise Refusal(400, "invalid", "owner, deployment, image and port are needed")
         if request.get("tier") != "pod":
             raise Refusal(400, "invalid", "there are pods alone")

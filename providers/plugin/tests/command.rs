@@ -57,6 +57,7 @@ async fn the_example_adapter_conforms() {
     let Some(example) = example() else { return };
     let provider = supervised(example);
     let setup = Setup {
+        lifetime: Duration::from_secs(1),
         poll_every: Duration::from_millis(20),
         ..Setup::new(request())
     };

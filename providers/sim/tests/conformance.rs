@@ -14,6 +14,7 @@ use thermocline_provider::conformance::{Setup, run};
 async fn conforms(tier: Tier) {
     let cloud = cloud(quick()).await;
     let setup = Setup {
+        lifetime: Duration::from_secs(2),
         poll_every: Duration::from_millis(20),
         ..Setup::new(request(tier, &[]))
     };

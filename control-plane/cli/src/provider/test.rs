@@ -38,7 +38,7 @@ pub(crate) async fn test(format: Format, args: &ProviderTest) -> Result<(), Fail
     let (mut items, mut failed) = (Vec::new(), Vec::new());
     for tier in tiers {
         output::note(&format!(
-            "{tier}: a trial makes up to three instances and deletes them again"
+            "{tier}: a trial makes up to five instances and deletes them again"
         ));
         let report = run(&provider, &setup(args, tier)?).await;
         failed.extend(

@@ -55,7 +55,8 @@ impl Session<'_> {
         }
     }
 
-    async fn absent(&self, id: &str) -> Result<(), String> {
+    /// Whether neither get nor a complete list has it.
+    pub(super) async fn absent(&self, id: &str) -> Result<(), String> {
         if self.get(id).await?.is_some_and(|seen| lives(&seen)) {
             return Err("get still finds it".to_owned());
         }

@@ -7,7 +7,7 @@ use super::report::{Checked, Clause, Miss};
 use super::session::{Session, fresh_key};
 use crate::{Capabilities, Offer, OfferQuery, ProviderInstance};
 
-/// Pages after which a list is taken for endless; a run makes three instances.
+/// Pages after which a list is taken for endless; a run makes five instances.
 const MOST_PAGES: usize = 1_000;
 
 pub(super) const CAPABILITIES: Clause = Clause {

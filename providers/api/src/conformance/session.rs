@@ -48,9 +48,18 @@ impl<'a> Session<'a> {
 
     /// Creates `key` and remembers what came of it.
     pub(super) async fn create(&self, key: &str) -> Result<ProviderInstance, String> {
+        self.create_as(key, &self.request()).await
+    }
+
+    /// The same with another request of this run's.
+    pub(super) async fn create_as(
+        &self,
+        key: &str,
+        request: &InstanceRequest,
+    ) -> Result<ProviderInstance, String> {
         let instance = self
             .provider
-            .create(key, &self.request())
+            .create(key, request)
             .await
             .map_err(|error| format!("create failed: {error}"))?;
         lock(&self.made).push(instance.id.clone());

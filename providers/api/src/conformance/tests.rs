@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use thermocline_policy::Tier;
+use tokio::time::Instant;
 
 use super::*;
 use crate::{
@@ -27,11 +28,20 @@ enum Flaw {
     EndlessPages,
     RefusesUnknown,
     RefusesCreate,
+    NeverEnds,
+    IgnoresRenewals,
+    RenewsAnything,
 }
+
+/// Only these have lifetimes: to try them takes real time.
+const OF_LIFETIMES: [Flaw; 3] = [Flaw::NeverEnds, Flaw::IgnoresRenewals, Flaw::RenewsAnything];
 
 struct Memory {
     flaw: Flaw,
+    lifetimes: bool,
     instances: Mutex<BTreeMap<String, ProviderInstance>>,
+    /// When those end that have a lifetime, by id.
+    ends: Mutex<BTreeMap<String, Instant>>,
 }
 
 fn refusal(kind: ProviderErrorKind) -> ProviderError {
@@ -42,8 +52,23 @@ impl Memory {
     fn with(flaw: Flaw) -> Self {
         Memory {
             flaw,
+            lifetimes: OF_LIFETIMES.contains(&flaw),
             instances: Mutex::default(),
+            ends: Mutex::default(),
         }
+    }
+
+    /// Lets what has come to its end be gone.
+    fn expire(&self) {
+        let now = Instant::now();
+        let ended = |id: &String| {
+            self.ends
+                .lock()
+                .unwrap()
+                .get(id)
+                .is_some_and(|at| *at <= now)
+        };
+        self.instances.lock().unwrap().retain(|id, _| !ended(id));
     }
 
     fn left(&self) -> usize {
@@ -85,7 +110,7 @@ impl Provider for Memory {
             version: "1".into(),
             tiers: vec![Tier::Pod],
             prices: false,
-            lifetimes: false,
+            lifetimes: self.lifetimes,
         })
     }
 
@@ -112,14 +137,28 @@ impl Provider for Memory {
         }
         let made = self.instance(key, &request.owner, instances.len());
         instances.insert(made.id.clone(), made.clone());
+        if request.max_lifetime_s > 0 && self.flaw != Flaw::NeverEnds {
+            let end = Instant::now() + Duration::from_secs(request.max_lifetime_s);
+            self.ends.lock().unwrap().insert(made.id.clone(), end);
+        }
         Ok(made)
     }
 
+    async fn renew(&self, id: &str, _: Duration) -> Result<bool, ProviderError> {
+        if self.flaw != Flaw::IgnoresRenewals {
+            self.ends.lock().unwrap().remove(id);
+        }
+        let known = self.instances.lock().unwrap().contains_key(id);
+        Ok(known || self.flaw == Flaw::RenewsAnything)
+    }
+
     async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {
+        self.expire();
         Ok(self.instances.lock().unwrap().get(id).cloned())
     }
 
     async fn list(&self, owner: &str, _: Option<&str>) -> Result<InstancePage, ProviderError> {
+        self.expire();
         let instances = self.instances.lock().unwrap();
         let all = self.flaw == Flaw::ShowsStrangers;
         let shown = instances.values().filter(|it| all || it.owner == owner);
@@ -157,6 +196,7 @@ fn setup() -> Setup {
         visible_within: Duration::ZERO,
         ready_within: Duration::ZERO,
         gone_within: Duration::ZERO,
+        lifetime: Duration::from_secs(1),
         ..Setup::new(serde_json::from_value(request).unwrap())
     }
 }
@@ -171,7 +211,10 @@ async fn failed_clauses(flaw: Flaw) -> Vec<&'static str> {
 
 #[tokio::test]
 async fn a_faithful_adapter_passes_and_is_left_empty() {
-    let adapter = Memory::with(Flaw::Nothing);
+    let adapter = Memory {
+        lifetimes: true,
+        ..Memory::with(Flaw::Nothing)
+    };
     // One more look, because the cleanup counts what was there before it deleted.
     let setup = Setup {
         gone_within: Duration::from_secs(5),
@@ -199,10 +242,14 @@ async fn each_flaw_is_caught_by_its_clause() {
         (Flaw::EndlessPages, "list-pages"),
         (Flaw::RefusesUnknown, "unknown-id"),
         (Flaw::RefusesCreate, "create-idempotent"),
+        (Flaw::NeverEnds, "lifetime-ends"),
+        (Flaw::IgnoresRenewals, "lifetime-renewed"),
+        (Flaw::RenewsAnything, "lifetime-renewed"),
     ];
-    for (flaw, clause) in cases {
-        let failed = failed_clauses(flaw).await;
-        assert!(failed.contains(&clause), "{clause} is not in {failed:?}");
+    let runs = cases.map(|(flaw, _)| failed_clauses(flaw));
+    let failed = futures_util::future::join_all(runs).await;
+    for ((_, clause), failed) in cases.iter().zip(failed) {
+        assert!(failed.contains(clause), "{clause} is not in {failed:?}");
     }
 }
 
@@ -228,6 +275,16 @@ async fn clauses_without_their_instance_are_skipped_not_failed() {
         .iter()
         .find(|it| it.clause.name == "ready");
     assert!(matches!(ready.unwrap().outcome, Outcome::Skipped(_)));
+}
+
+#[tokio::test]
+async fn lifetimes_are_not_tried_where_there_are_none() {
+    let report = run(&Memory::with(Flaw::Nothing), &setup()).await;
+    let skipped = report.verdicts().iter().filter(|verdict| {
+        verdict.clause.name.starts_with("lifetime")
+            && verdict.outcome == Outcome::Skipped("it says no lifetimes".to_owned())
+    });
+    assert_eq!(skipped.count(), 2, "{report}");
 }
 
 #[tokio::test]
