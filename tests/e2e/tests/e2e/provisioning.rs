@@ -388,3 +388,20 @@ async fn b08_a_young_instance_hidden_from_every_call_is_not_forgotten() {
     let truth = scene.cloud.truth();
     assert_eq!((truth.live.len(), truth.created), (0, 1));
 }
+
+/// Nothing was made, and the provider has said so: nobody looks for it.
+#[tokio::test]
+async fn b08_a_create_that_is_refused_fails_at_once_and_is_not_searched_for() {
+    let scene = cold().await;
+    let refused = Fault::Refused(ProviderErrorKind::Invalid);
+    scene.cloud.fail_next(Call::Create, 1, refused);
+    assert_eq!(scene.get().await.status, 503);
+    assert_eq!(scene.elapsed(), secs(0));
+    scene.pass(secs(60)).await;
+    let truth = scene.cloud.truth();
+    assert_eq!((truth.count(Call::Create), truth.created), (1, 0));
+    assert_eq!((truth.count(Call::Get), truth.count(Call::Delete)), (0, 0));
+    let lists: Vec<_> = truth.times(Call::List).collect();
+    let pauses = lists.windows(2).map(|two| two[1].since(two[0]));
+    assert!(pauses.min() >= Some(secs(5)), "the sweep alone looks");
+}

@@ -42,7 +42,7 @@ async fn status_of(system: &System, path: &str, timeout: &'static str) -> u16 {
 async fn b30_counters_come_back_to_zero_whatever_happened() {
     let script =
         Script::always(Reply::ok("hi")).on("/slow", Reply::ok("").held_until(&Latch::new()));
-    let (system, _, backends) = two_pods(script).await;
+    let (system, cloud, backends) = two_pods(script).await;
     for _ in 0..10 {
         assert_eq!(status_of(&system, "/d/m/slow", "20ms").await, 504);
     }
@@ -55,6 +55,28 @@ async fn b30_counters_come_back_to_zero_whatever_happened() {
         rest(&system).await;
     }
     assert_eq!(evenly(&system, &backends).await, 10);
+    for backend in &backends {
+        backend.kill().await;
+    }
+    for _ in 0..5 {
+        assert_eq!(status_of(&system, "/d/m/refused", "30s").await, 502);
+        rest(&system).await;
+    }
+    replace_all(&system, &cloud).await;
+    let new = &cloud.backends()[2..];
+    assert_eq!(evenly(&system, new).await, 10);
+}
+
+/// A person replaces both pods.
+async fn replace_all(system: &System, cloud: &FakeProvider) {
+    for instance in cloud.truth().live {
+        let path = format!("/instances/{}", instance.key);
+        let (status, body) = system.admin.call(Method::DELETE, &path, None).await;
+        assert_eq!(status, 202, "{body}");
+    }
+    let replaced = |truth: &Truth| truth.created == 4 && truth.live.len() == 2;
+    cloud.wait_for(replaced).await;
+    system.admin.wait_status("m", both_ready).await;
 }
 
 /// Ten requests, which the two `backends` share; how many were served.

@@ -70,6 +70,12 @@ impl Runpod {
         self.fake.truth()[what].as_array().unwrap().clone()
     }
 
+    /// Lets time pass until a pod exists.
+    async fn made_a_pod(&self) {
+        let made = async || !self.truth("pods").is_empty();
+        self.scene.until(SECOND / 10, made).await;
+    }
+
     /// One request, time passing until it is answered; the tier that served it.
     async fn served(&self) -> String {
         let request = self.scene.send("5m").await;
@@ -160,4 +166,42 @@ async fn a_crash_leaves_one_endpoint_that_serves_on() {
         .await
         .1;
     assert!(!instances.to_string().contains(KEY));
+}
+
+/// The create makes the pod and is answered with 500, lists lag behind, and the
+/// first deletes are 404s: one pod, which serves if it is still wanted and else goes.
+#[tokio::test]
+async fn b08_a_create_that_is_answered_with_5xx_and_lists_that_lag_make_one_pod() {
+    for wanted in [true, false] {
+        let runpod = Runpod::new(EndpointType::LoadBalancer).await;
+        let tiers = json!({ "pod": { "provider": "runpod", "idle_timeout": "10m" } });
+        let health = json!({ "health": { "ready": { "path": "/ping" } } });
+        runpod.scene.deploy(tiers, health).await;
+        runpod.fake.set_faults(Faults {
+            fail_after: 1,
+            list_lag_s: 8.0,
+            delete_lag_s: 15.0,
+            ..Faults::default()
+        });
+        match wanted {
+            true => assert_eq!(runpod.served().await, "pod"),
+            false => {
+                let wake = "/deployments/m/wake";
+                runpod.scene.admin(reqwest::Method::POST, wake).await;
+                runpod.made_a_pod().await;
+                let gone = "/deployments/m";
+                runpod.scene.admin(reqwest::Method::DELETE, gone).await;
+                let forgotten = async || runpod.scene.status().await.is_null();
+                runpod.scene.until(SECOND, forgotten).await;
+            }
+        }
+        runpod.scene.pass(secs(60)).await;
+        assert_eq!(runpod.fake.truth()["pods_made"], 1);
+        assert_eq!(runpod.truth("pods").len(), usize::from(wanted));
+        let calls = runpod.fake.calls();
+        let creates = calls.iter().filter(|call| call.starts_with("POST "));
+        assert_eq!(creates.count(), 1, "{calls:?}");
+        let events = crate::events::told(&runpod.scene).await;
+        assert!(!events.contains("orphan.deleted"), "it was never forgotten");
+    }
 }
