@@ -38,17 +38,24 @@ impl Ledger {
         }
     }
 
-    /// Drops the oldest counts until at most `most` arrivals are left: of a ledger of
-    /// one deployment, its oldest slots. The names stay.
+    /// Drops the oldest slots, each with all its deployments, until at most `most`
+    /// arrivals are left. The names stay.
     pub fn keep_newest(&mut self, most: u64) {
-        let mut left = most;
-        let kept = self.counts.iter().rev().take_while(|count| {
-            let fits = count.arrivals <= left;
-            left = left.saturating_sub(count.arrivals);
-            fits
-        });
-        let dropped = self.counts.len() - kept.count();
+        let (mut left, mut dropped) = (most, self.counts.len());
+        for slot in self.slots().rev() {
+            let arrivals: u64 = slot.iter().map(|count| count.arrivals).sum();
+            if arrivals > left {
+                break;
+            }
+            left -= arrivals;
+            dropped -= slot.len();
+        }
         self.counts.drain(..dropped);
+    }
+
+    /// The counts of each slot, in their order.
+    fn slots(&self) -> impl DoubleEndedIterator<Item = &[SlotCount]> {
+        self.counts.chunk_by(|a, b| a.slot == b.slot)
     }
 
     /// Every deployment that something came for, by name.
@@ -78,7 +85,7 @@ impl Ledger {
     /// Those of one slot, deployment by deployment, come together.
     pub fn replay(&self, assumed: &[Assumptions], mut each: impl FnMut(Arrival)) {
         let first = self.first_slot().unwrap_or_default();
-        for slot in self.counts.chunk_by(|a, b| a.slot == b.slot) {
+        for slot in self.slots() {
             let begin = self.after(slot[0].slot - first);
             let mut arrivals: Vec<Arrival> = slot
                 .iter()
@@ -153,5 +160,24 @@ mod tests {
         assert_eq!((ledger.first_slot(), ledger.arrivals()), (Some(2), 5));
         ledger.keep_newest(1);
         assert_eq!((ledger.first_slot(), ledger.span()), (None, Duration::ZERO));
+    }
+
+    #[test]
+    fn a_slot_is_kept_for_all_deployments_or_for_none() {
+        let counts = [
+            (1, "a", 9),
+            (2, "a", 4),
+            (2, "b", 4),
+            (2, "c", 1),
+            (3, "b", 2),
+        ];
+        let kept = |most| {
+            let mut ledger = ledger(&counts);
+            ledger.keep_newest(most);
+            (ledger.first_slot(), ledger.arrivals())
+        };
+        assert_eq!(kept(20), (Some(1), 20));
+        assert_eq!(kept(11), (Some(2), 11));
+        assert_eq!(kept(10), (Some(3), 2), "two of the three would fit");
     }
 }
