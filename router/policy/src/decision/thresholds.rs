@@ -62,9 +62,9 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// Arrivals in a window from which a pod serves.
+    /// Arrivals in a window from which a pod serves; whole, or infinite.
     pub fn promote_count(&self) -> f64 {
-        (self.promote_rps * self.window.as_secs_f64()).max(self.least_arrivals as f64)
+        whole_count(self.promote_rps, self.window).max(self.least_arrivals as f64)
     }
 
     /// The least time from a transition to a move to `tier`.
@@ -75,8 +75,46 @@ impl Thresholds {
         })
     }
 
-    /// Arrivals in a window below which it stops serving.
+    /// Arrivals in a window below which it stops serving; whole, or infinite.
     pub fn demote_count(&self) -> f64 {
-        self.demote_rps * self.window.as_secs_f64()
+        whole_count(self.demote_rps, self.window)
+    }
+}
+
+/// How much rounding adds to a whole count: a window is cut to nanoseconds.
+const ROUNDING: f64 = 1e-9;
+
+/// The least whole count that is not below `rps`, requests a second, over `window`.
+fn whole_count(rps: f64, window: Duration) -> f64 {
+    let count = rps * window.as_secs_f64();
+    (count * (1.0 - ROUNDING)).ceil()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_the_next_whole_one_and_rounding_adds_none() {
+        let counts = |promote_rps, demote_rps, seconds| {
+            let thresholds = Thresholds {
+                promote_rps,
+                demote_rps,
+                window: Duration::from_secs_f64(seconds),
+                ..Thresholds::default()
+            };
+            (thresholds.promote_count(), thresholds.demote_count())
+        };
+        assert_eq!(counts(0.2, 0.05, 300.0), (60.0, 15.0));
+        assert_eq!(counts(0.201, 0.0, 300.0), (61.0, 0.0), "60.3");
+        assert_eq!(
+            counts(f64::INFINITY, f64::INFINITY, 300.0),
+            (f64::INFINITY, f64::INFINITY)
+        );
+        // A window of 16 arrivals at the rate of equal cost: 32 at twice, 8 at half of it.
+        for i in 1..=10_000 {
+            let at = f64::from(i) * 1.7e-5;
+            assert_eq!(counts(2.0 * at, 0.5 * at, 16.0 / at), (32.0, 8.0), "{at}");
+        }
     }
 }
