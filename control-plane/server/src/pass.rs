@@ -165,6 +165,9 @@ impl ControlPlane {
             at: self.clock.wall_micros(),
             arrivals,
         }));
+        if tier == Tier::Pod {
+            deployment.books.pod_idled(&deployment.live);
+        }
         let text = format!("{tier} stops for want of work");
         let body = serde_json::json!({ "tier": tier, "reason": "idle" });
         self.events

@@ -19,11 +19,17 @@ impl Regret {
         let on_pod = on == Tier::Pod;
         match on_pod == self.on_pod {
             true => *self,
-            false => Regret {
-                on_pod,
-                saved: 0.0,
-                price: self.price,
-            },
+            false => self.anew(on),
+        }
+    }
+
+    /// Begun anew, with `on` in force: nothing has gathered.
+    #[must_use]
+    pub fn anew(&self, on: Tier) -> Regret {
+        Regret {
+            on_pod: on == Tier::Pod,
+            saved: 0.0,
+            price: self.price,
         }
     }
 

@@ -128,6 +128,13 @@ impl Steering {
         self.steer();
     }
 
+    /// The pod has stopped for want of work. What serverless cost before has been
+    /// answered with that pod: coming back to it takes as much again.
+    pub fn pod_idled(&mut self) {
+        self.regret = self.regret.anew(Tier::Serverless);
+        self.steer();
+    }
+
     /// The thresholds in force.
     pub fn thresholds(&self) -> &Thresholds {
         &self.in_force

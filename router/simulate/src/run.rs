@@ -268,6 +268,7 @@ impl Run {
         }
         if target.is_idle_stop() {
             self.idled = true;
+            self.steering.pod_idled();
             let view = self.view(now);
             self.commit(&view, &decide(&view), now);
         }

@@ -7,7 +7,7 @@ use thermocline_policy::{
 };
 use thermocline_table::{Config, Deployment, Measured, Tally};
 
-use super::{Kept, Paid, steering};
+use super::{Books, Kept, Paid, steering};
 use crate::control::ControlPlane;
 use crate::costs::service;
 use crate::deployment::Controlled;
@@ -116,6 +116,15 @@ impl ControlPlane {
             prices,
             work: work_of(&deployment.live.tally, spec),
         }
+    }
+}
+
+impl Books {
+    /// A pod of `live` stops for want of work.
+    pub(crate) fn pod_idled(&self, live: &Deployment) {
+        let mut kept = self.kept();
+        kept.steering.pod_idled();
+        kept.put_in_force(live);
     }
 }
 

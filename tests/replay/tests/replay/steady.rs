@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use thermocline_policy::{BreakEven, Reason, Tier};
+use thermocline_policy::{BreakEven, Reason, Tier, UsdPerSecond};
 use thermocline_simulate::{Arrival, Assumptions, Candidate, Fleet, Generator, Run};
 
 use crate::{assumptions, at};
@@ -75,6 +75,32 @@ proptest! {
     }
 }
 
+/// A pod that was promoted and stopped idle within one slot has spent what had
+/// gathered for it.
+#[test]
+fn after_an_idle_stop_regret_gathers_anew() {
+    let mut assumptions = assumptions(0.0);
+    let model = &mut assumptions.model;
+    // β = 2 s · $0.001/s = $0.002: a pod stays for 2 s without work, too.
+    model.prices.serverless = UsdPerSecond::of(0.01);
+    model.prices.pod = UsdPerSecond::of(0.001);
+    model.work.cold_start = Duration::ZERO;
+    model.work.boot = Duration::from_secs(2);
+    let mut run = Run::new(Candidate::Regret, &assumptions);
+    for second in 0..5 {
+        run.arrive(at(f64::from(second)), Duration::from_millis(100));
+    }
+    let mut asks = |now| {
+        let decision = run.arrive(at(now), Duration::from_millis(100));
+        (decision.tier, decision.reason)
+    };
+    assert_eq!(asks(10.5), (Tier::Pod, Reason::Promote));
+    // Ready at 12.5 s, stopped as idle two seconds later.
+    assert_eq!(asks(17.0), (Tier::Serverless, Reason::BelowPromote));
+    // Two requests, each with 5 s of a worker, are worth a boot again.
+    assert_eq!(asks(20.5), (Tier::Pod, Reason::Promote));
+}
+
 #[test]
 fn sparse_traffic_promotes_nothing() {
     let generator: Generator = "rare:hours=240".parse().unwrap();
@@ -94,8 +120,8 @@ fn prices_of_zero_and_dear_pods_are_lived_with() {
     let generator: Generator = "poisson:rps=0.5,hours=3".parse().unwrap();
     let hours = |serverless: f64, pod: f64, policy: Candidate| {
         let mut assumptions = assumptions(0.0);
-        assumptions.model.prices.serverless = thermocline_policy::UsdPerSecond::of(serverless);
-        assumptions.model.prices.pod = thermocline_policy::UsdPerSecond::hourly(pod);
+        assumptions.model.prices.serverless = UsdPerSecond::of(serverless);
+        assumptions.model.prices.pod = UsdPerSecond::hourly(pod);
         let mut fleet = Fleet::new(&[policy], &assumptions, 1);
         for now in generator.arrivals(1) {
             fleet.arrive(Arrival {
