@@ -183,6 +183,8 @@ impl Costs {
 /// What a decision means in money.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Costs {
+    /// The rate that they are told at; older servers do not say.
+    pub(crate) rate_rps: Option<f64>,
     pub(crate) break_even: BreakEven,
     pub(crate) tiers: Vec<TierCost>,
     pub(crate) prices: Option<Prices>,

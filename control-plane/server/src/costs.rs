@@ -18,7 +18,7 @@ pub(crate) fn costs_json(deployment: &Controlled, on: Tier, now: Moment) -> Valu
     let compares = [Tier::Serverless, Tier::Pod]
         .into_iter()
         .all(|tier| config.spec.tiers.set().has(tier));
-    let rate = Rate::per_second(live.observe(now).rps).unwrap_or_default();
+    let rate = live.rate(now);
     let p95 = |tier| service(&live.tally, &steer.model, tier).p95;
     let tiers = [Tier::Serverless, Tier::Pod].into_iter();
     let tiers: Vec<Value> = tiers
@@ -28,6 +28,8 @@ pub(crate) fn costs_json(deployment: &Controlled, on: Tier, now: Moment) -> Valu
     let objective = config.spec.objective.as_ref();
     json!({
         "mode": config.settings.mode.as_str(),
+        // Over what of the window has been watched: it is what the tiers are costed at.
+        "rate_rps": rate.as_per_second(),
         "prices": prices_json(&steer.model),
         "times": times_json(&steer.model, &live.tally, &config),
         "break_even": break_even_json(steer.break_even, compares),

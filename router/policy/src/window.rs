@@ -3,7 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::Moment;
+use crate::{Moment, Rate};
+
+/// The least time from which a rate is told, unless the window is shorter.
+const LEAST_SEEN: Duration = Duration::from_secs(10);
 
 /// How many whole buckets a window is divided into.
 const WHOLE: usize = 100;
@@ -101,6 +104,17 @@ impl Window {
         let mut ring = self.lock();
         ring.advance(now.nanos() / self.bucket);
         self.observation(&ring, now)
+    }
+
+    /// Arrivals a second at `now` over what has been watched since `since`: the span
+    /// at most, and 10 s of it at least.
+    ///
+    /// A window that is not yet watched in full holds fewer arrivals than its rate
+    /// would bring.
+    pub fn rate(&self, now: Moment, since: Moment) -> Rate {
+        let seen = now.since(since).max(LEAST_SEEN).min(self.span());
+        let count = self.observe(now).count;
+        Rate::per_second(count as f64 / seen.as_secs_f64()).unwrap_or_default()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Ring> {
@@ -255,5 +269,22 @@ mod tests {
             let seen = window.observe(at(end)).count;
             prop_assert!(seen >= within(297.0) && seen <= within(303.001), "{seen}");
         }
+    }
+
+    #[test]
+    fn just_after_a_start_the_rate_is_that_of_what_was_watched() {
+        let window = Window::new(Duration::from_secs(300), at(100.0));
+        let rate = |now| window.rate(at(now), at(100.0)).as_per_second();
+        assert_eq!(rate(100.0), 0.0);
+        for i in 0..30 {
+            if i == 5 {
+                assert_eq!(rate(104.0), 0.5, "10 s at the least");
+            }
+            window.record(at(100.0 + f64::from(i)));
+        }
+        assert_eq!(rate(130.0), 1.0, "30 requests in 30 s");
+        assert_eq!(rate(250.0), 0.2, "and 2 minutes of silence");
+        assert_eq!(rate(390.0), 30.0 / 290.0, "nearly the whole window");
+        assert!(rate(410.0) < 0.1, "no more than that");
     }
 }

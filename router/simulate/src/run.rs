@@ -1,9 +1,8 @@
 use std::time::Duration;
 
 use thermocline_policy::{
-    Decision, LocalFit, Margins, Mean, Moment, PodState, Rate, Reason, ServerlessMeter, Shadow,
-    Steering, Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale,
-    transition,
+    Decision, LocalFit, Margins, Mean, Moment, PodState, Reason, ServerlessMeter, Shadow, Steering,
+    Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale, transition,
 };
 
 use crate::assumptions::Assumptions;
@@ -205,7 +204,7 @@ impl Run {
         let Some((objective, service)) = &self.objective else {
             return;
         };
-        let rate = Rate::per_second(self.window.observe(now).rps).unwrap_or_default();
+        let rate = self.window.rate(now, self.watched);
         let p95 = service.known_at(0.95);
         let p95 = p95.unwrap_or(self.steering.model().work.service);
         self.steering.hold_to(Some(*objective), p95, rate);

@@ -6,8 +6,8 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use regex::RegexSet;
 use thermocline_clock::Clock;
 use thermocline_policy::{
-    Decision, Moment, Observation, PodState, PolicyMode, Settings, Spec, Thresholds, Tier, TierMap,
-    Transition, View, Window, decide, transition,
+    Decision, Moment, Observation, PodState, PolicyMode, Rate, Settings, Spec, Thresholds, Tier,
+    TierMap, Transition, View, Window, decide, transition,
 };
 use tokio::sync::Notify;
 
@@ -137,6 +137,13 @@ impl Deployment {
     /// Reads the window.
     pub fn observe(&self, now: Moment) -> Observation {
         self.watched.load().window.observe(now)
+    }
+
+    /// Arrivals a second over what of the window has been watched, 10 s at least:
+    /// the rate that costs and objectives go by.
+    pub fn rate(&self, now: Moment) -> Rate {
+        let watched = self.watched.load();
+        watched.window.rate(now, watched.since)
     }
 
     /// Whether the window has been watched for its whole length.

@@ -22,7 +22,8 @@ pub(super) fn tell(decision: &Decision) -> Vec<String> {
     let mut lines = known::tell(costs);
     lines.push(format!("{at} {}.", priced.join(", ")));
     if costs.tiers.len() > 1 {
-        lines.extend(break_even(costs, decision.inputs.rps));
+        let rps = costs.rate_rps.unwrap_or(decision.inputs.rps);
+        lines.extend(break_even(costs, rps));
     }
     lines.extend(decision.by_regret().map(regret));
     let of = |it| objective(decision, costs, it);

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Calendar, CostModel, InstanceState, Mean, Moment, NanoUsd, PolicyMode, Rate, SLOT, Spec, Tier,
+    Calendar, CostModel, InstanceState, Mean, Moment, NanoUsd, PolicyMode, SLOT, Spec, Tier,
     UsdPerSecond, Work,
 };
 use thermocline_table::{Config, Deployment, Measured, Tally};
@@ -238,7 +238,7 @@ impl Kept {
     /// The objective at the rate of now.
     fn hold_to_objective(&mut self, look: &Look<'_>, spec: &Spec) {
         let objective = spec.objective.as_ref().map(|objective| objective.p95);
-        let rate = Rate::per_second(look.live.observe(look.now).rps).unwrap_or_default();
+        let rate = look.live.rate(look.now);
         let service = service(&look.live.tally, &look.model, Tier::Serverless).p95;
         self.steering.hold_to(objective, service, rate);
     }
