@@ -78,7 +78,7 @@ impl ServerlessMeter {
         work: &Work,
     ) -> Taken {
         if is_flood(requests) {
-            return flow(span, requests, 0, work);
+            return flow(span, requests as f64, work);
         }
         let mut sum = Taken::default();
         for at in evenly(start, span, requests) {
@@ -105,14 +105,21 @@ pub(crate) fn is_flood(requests: u64) -> bool {
     requests > MOST_METERED
 }
 
-/// Workers that are as busy as they can be, but for `elsewhere` of them.
-pub(crate) fn flow(span: Duration, requests: u64, elsewhere: u64, work: &Work) -> Taken {
-    let load = requests as f64 * work.service.as_secs_f64() / span.as_secs_f64().max(1e-9);
+/// `requests` within `span`, by workers that are as busy as they can be.
+pub(crate) fn flow(span: Duration, requests: f64, work: &Work) -> Taken {
+    let load = requests * work.service.as_secs_f64() / span.as_secs_f64().max(1e-9);
     let workers = (load / f64::from(work.concurrency.max(1))).ceil();
     Taken {
-        billed: span.mul_f64((workers - elsewhere as f64).max(0.0)),
+        billed: span.mul_f64(workers),
         ..Taken::default()
     }
+}
+
+/// Requests that a pod can serve within `span`, all its places taken all the time.
+pub(crate) fn capacity_of_pod(span: Duration, work: &Work) -> f64 {
+    let places = f64::from(work.concurrency.max(1));
+    // Work that takes no time is never too much.
+    places * span.as_secs_f64() / work.service_on_pod.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
 impl std::ops::AddAssign for Taken {

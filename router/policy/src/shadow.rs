@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::meter::{evenly, flow, is_flood};
+use crate::meter::{capacity_of_pod, evenly, flow, is_flood};
 use crate::{CostModel, Moment, Places, ServerlessMeter, Taken};
 
 /// What arrivals within one stretch of time cost, or would have cost, on each
@@ -71,16 +71,22 @@ impl Shadow {
         let work = &model.work;
         self.taken.alone += self.serverless.take_evenly(start, span, arrivals, work);
         if is_flood(arrivals) {
-            let there = self.is_ready(start, model);
-            if there {
-                self.in_hand = self.in_hand.max(work.service_on_pod);
-            }
-            self.taken.spilt += flow(span, arrivals, u64::from(there), work);
-            return;
+            return self.flood_pod(start, span, arrivals, model);
         }
         for at in evenly(start, span, arrivals) {
             self.take_on_pod(at, work.service, model);
         }
+    }
+
+    /// The pod takes what its places allow for `span`, and spills the rest.
+    fn flood_pod(&mut self, start: Moment, span: Duration, arrivals: u64, model: &CostModel) {
+        let work = &model.work;
+        let mut beyond = arrivals as f64;
+        if self.is_ready(start, model) {
+            beyond -= capacity_of_pod(span, work);
+            self.in_hand = self.in_hand.max(span + work.service_on_pod);
+        }
+        self.taken.spilt += flow(span, beyond.max(0.0), work);
     }
 
     fn take_on_pod(&mut self, now: Moment, service: Duration, model: &CostModel) {
@@ -112,5 +118,39 @@ impl Shadow {
             machine: pod.over(slot),
             last_work: pod.over(in_hand),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Prices, UsdPerSecond, Work};
+
+    /// 2000 requests in 10 s, on places for ten at a time.
+    fn spilt(on_pod_ms: u64) -> f64 {
+        let model = CostModel {
+            prices: Prices {
+                serverless: UsdPerSecond::of(1.0),
+                ..Prices::default()
+            },
+            work: Work {
+                service: Duration::from_secs(2),
+                service_on_pod: Duration::from_millis(on_pod_ms),
+                concurrency: 10,
+                ..Work::default()
+            },
+        };
+        let (mut shadow, span) = (Shadow::default(), Duration::from_secs(10));
+        shadow.count(Moment::ORIGIN, span, 2_000, &model);
+        let cost = shadow.end_slot(span, &model);
+        assert_eq!(cost.serverless, 400.0, "40 workers for 10 s");
+        cost.spill
+    }
+
+    #[test]
+    fn of_a_flood_a_pod_takes_what_its_own_service_time_leaves_room_for() {
+        assert_eq!(spilt(50), 0.0, "it takes all 2000");
+        assert_eq!(spilt(1_000), 380.0, "100; 1900 are 38 workers");
+        assert_eq!(spilt(20_000), 400.0, "five");
     }
 }

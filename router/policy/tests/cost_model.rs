@@ -27,19 +27,28 @@ struct Machine {
     ends: Vec<f64>,
 }
 
-/// Dollars a second of `arrivals` Poisson arrivals, one event after the other.
+/// Dollars a second of `arrivals` Poisson arrivals on serverless.
 fn simulated(model: &CostModel, rate: f64, arrivals: u32) -> f64 {
+    let (mut now, mut numbers) = (0.0, Numbers(20_261_130));
+    let all = (0..arrivals).map(|_| {
+        now += numbers.exponential(rate);
+        now
+    });
+    let all: Vec<f64> = all.collect();
+    spent(model, all.iter().copied()) / now
+}
+
+/// Dollars for `arrivals`, seconds, on serverless, one event after the other.
+fn spent(model: &CostModel, arrivals: impl Iterator<Item = f64>) -> f64 {
     let work = &model.work;
     let (service, idle) = (
         work.service.as_secs_f64(),
         work.serverless_idle.as_secs_f64(),
     );
     let cold = work.cold_start.as_secs_f64();
-    let (mut now, mut billed, mut waited) = (0.0, 0.0, 0.0);
+    let (mut billed, mut waited) = (0.0, 0.0);
     let mut machines: Vec<Machine> = Vec::new();
-    let mut numbers = Numbers(20_261_130);
-    for _ in 0..arrivals {
-        now += numbers.exponential(rate);
+    for now in arrivals {
         machines.retain(|m| m.until > now);
         machines
             .iter_mut()
@@ -64,7 +73,7 @@ fn simulated(model: &CostModel, rate: f64, arrivals: u32) -> f64 {
         machine.ends.push(end);
     }
     let price = model.prices.serverless.unwrap().as_usd();
-    (billed * price + waited * model.prices.wait.as_usd()) / now
+    billed * price + waited * model.prices.wait.as_usd()
 }
 
 fn model(concurrency: u32, wait: f64) -> CostModel {
@@ -118,6 +127,42 @@ fn workers_of_one_place_cost_what_a_simulation_says() {
         model.work.cold_start = Duration::from_secs_f64(cold);
         for load in [0.02, 0.1, 0.3] {
             assert_close(&model, load / (service + idle), 0.02);
+        }
+    }
+}
+
+/// One pod, and serverless behind it, event by event; dollars a second.
+fn simulated_on_a_pod(model: &CostModel, rate: f64, arrivals: u32) -> f64 {
+    let work = &model.work;
+    let on_pod = work.service_on_pod.as_secs_f64();
+    let (mut now, mut ends) = (0.0, Vec::new());
+    let mut numbers = Numbers(20_261_130);
+    let mut spilt = Vec::new();
+    for _ in 0..arrivals {
+        now += numbers.exponential(rate);
+        ends.retain(|end| *end > now);
+        match ends.len() < work.concurrency as usize {
+            true => ends.push(now + on_pod),
+            false => spilt.push(now),
+        }
+    }
+    let pod = model.prices.pod.unwrap().as_usd();
+    pod + spent(model, spilt.into_iter()) / now
+}
+
+/// How long a pod works is its own: four times as fast as serverless, or as slow.
+#[test]
+fn a_pod_takes_what_its_own_service_time_leaves_room_for() {
+    for (service, on_pod) in [(3.0, 3.0), (12.0, 3.0), (3.0, 12.0)] {
+        let mut model = model(16, 0.0);
+        model.work.service = Duration::from_secs_f64(service);
+        model.work.service_on_pod = Duration::from_secs_f64(on_pod);
+        for (load, most) in [(0.3, 1.01), (0.69, 1.3)] {
+            let rate = load * 16.0 / on_pod;
+            let formula = model.pod(Rate::per_second(rate).unwrap()).unwrap();
+            let truth = simulated_on_a_pod(&model, rate, 200_000);
+            let off = formula.as_usd() / truth;
+            assert!((0.99..most).contains(&off), "{off} at {load}, {on_pod} s");
         }
     }
 }

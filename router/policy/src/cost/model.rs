@@ -1,15 +1,13 @@
 use std::time::Duration;
 
-use crate::{Rate, Taken, UsdPerSecond};
+use super::blocking::blocked;
+use super::poisson::{NEGLIGIBLE, PoissonTail};
+use crate::{Rate, Taken, UsdPerSecond, Work};
 
 /// The share of a pod's places that are planned to be taken; the rest is for bursts.
 const PLANNED_UTILISATION: f64 = 0.7;
 /// Workers beyond this many are counted as a flow, not one by one.
 const MOST_LAYERS: u32 = 64;
-/// A share of arrivals that makes no difference.
-const NEGLIGIBLE: f64 = 1e-9;
-/// The mean up to which Poisson probabilities are summed one by one.
-const MOST_POISSON: f64 = 600.0;
 
 /// What capacity and waiting cost. A tier that nobody prices has `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -20,118 +18,6 @@ pub struct Prices {
     pub pod: Option<UsdPerSecond>,
     /// A second of one user's waiting; 0 = money alone counts.
     pub wait: UsdPerSecond,
-}
-
-/// How long things take, as measured or by documented prior.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Work {
-    /// Mean time that a serverless worker has a request in hand.
-    pub service: Duration,
-    /// Mean time that a pod has a request in hand.
-    pub service_on_pod: Duration,
-    /// From the wish for a serverless worker until it takes work.
-    pub cold_start: Duration,
-    /// The share of a cold start that is billed, 0 to 1.
-    pub billed_cold_share: f64,
-    /// From the wish for a pod until it takes work.
-    pub boot: Duration,
-    /// How long a serverless worker stays, billed, without work.
-    pub serverless_idle: Duration,
-    /// Requests that one worker or pod has in hand at a time, 1 or more.
-    pub concurrency: u32,
-}
-
-impl Default for Work {
-    /// The priors: an inference of 3 s in batches of 16, a container that is
-    /// cold for 30 s, a machine that boots in 150 s.
-    fn default() -> Self {
-        Work {
-            service: Duration::from_secs(3),
-            service_on_pod: Duration::from_secs(3),
-            cold_start: Duration::from_secs(30),
-            billed_cold_share: 1.0,
-            boot: Duration::from_secs(150),
-            serverless_idle: Duration::from_secs(5),
-            concurrency: 16,
-        }
-    }
-}
-
-/// A time that moved by a smaller share than this is no news.
-const NEWS: f64 = 0.05;
-
-impl Work {
-    /// With the mean service times that were measured: each tier's own, else that
-    /// of `any` tier; the prior where there is none.
-    #[must_use]
-    pub fn with_services(self, serverless: Mean, pod: Mean, any: Mean) -> Work {
-        let of = |own: Mean, prior| own.known().or(any.known()).unwrap_or(prior);
-        Work {
-            service: of(serverless, self.service),
-            service_on_pod: of(pod, self.service_on_pod),
-            ..self
-        }
-    }
-
-    /// How long a pod has a request in hand that serverless would have for `service`.
-    pub fn on_pod(&self, service: Duration) -> Duration {
-        match self.service_on_pod == self.service || self.service.is_zero() {
-            true => service,
-            false => {
-                service.mul_f64(self.service_on_pod.as_secs_f64() / self.service.as_secs_f64())
-            }
-        }
-    }
-
-    /// With the mean of `count` cold starts; the prior where there is none.
-    #[must_use]
-    pub fn with_cold_start(self, mean: Duration, count: u64) -> Work {
-        let cold_start = if count > 0 { mean } else { self.cold_start };
-        Work { cold_start, ..self }
-    }
-
-    /// With the mean of `count` boots; the prior where there is none.
-    #[must_use]
-    pub fn with_boot(self, mean: Duration, count: u64) -> Work {
-        let boot = if count > 0 { mean } else { self.boot };
-        Work { boot, ..self }
-    }
-
-    /// Whether `other` says something else that matters: a time that moved by
-    /// more than 5 %, or anything that a person has set.
-    pub fn is_news_to(&self, other: &Work) -> bool {
-        let moved = |now: Duration, then: Duration| {
-            now.abs_diff(then).as_secs_f64() > NEWS * then.as_secs_f64()
-        };
-        moved(self.service, other.service)
-            || moved(self.service_on_pod, other.service_on_pod)
-            || moved(self.cold_start, other.cold_start)
-            || moved(self.boot, other.boot)
-            || self.serverless_idle != other.serverless_idle
-            || self.concurrency != other.concurrency
-            || self.billed_cold_share != other.billed_cold_share
-    }
-}
-
-/// A mean of durations, and how many they were.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mean {
-    /// How many.
-    pub count: u64,
-    /// Their mean; nothing is known where there were none.
-    pub mean: Duration,
-}
-
-impl Mean {
-    /// Of durations that sum up to `sum`.
-    pub fn of(sum: Duration, count: u64) -> Mean {
-        let mean = Duration::from_secs_f64(sum.as_secs_f64() / count.max(1) as f64);
-        Mean { count, mean }
-    }
-
-    fn known(self) -> Option<Duration> {
-        (self.count > 0).then_some(self.mean)
-    }
 }
 
 /// Prices and times of one deployment: what the formulas need.
@@ -169,9 +55,15 @@ impl CostModel {
 
     /// What `rate` costs on pods, with serverless for what they have no place
     /// for, waiting included; `None` without a price.
+    ///
+    /// That share is Erlang's B. It comes in bunches, which cost less than as many
+    /// arrivals far apart: this is up to 30 % too dear where pods are as full as they
+    /// may be, and within 1 % where they are half as full.
     pub fn pod(&self, rate: Rate) -> Option<UsdPerSecond> {
         let pods = self.pods(rate);
-        let spill = self.layers(rate, rate.within(self.work.service_on_pod), pods);
+        let load = rate.within(self.work.service_on_pod);
+        let places = u64::from(pods) * u64::from(self.work.concurrency.max(1));
+        let spill = self.steady(rate.times(blocked(load, places)));
         let serverless = self.prices.serverless.unwrap_or_default().as_usd() * spill.workers;
         let machines = self.prices.pod?.as_usd() * f64::from(pods);
         UsdPerSecond::of(machines + serverless + self.prices.wait.as_usd() * spill.waiting)
@@ -263,26 +155,26 @@ impl CostModel {
     fn steady(&self, rate: Rate) -> Steady {
         match self.work.concurrency {
             0 | 1 => self.one_at_a_time(rate),
-            _ => self.layers(rate, rate.within(self.work.service), 0),
+            _ => self.layers(rate),
         }
     }
 
-    /// Workers that batch, from the one numbered `first` on: each is a worker of
-    /// its own for the arrivals that find those before it full, of which `load`
-    /// would be in hand at a time if there were places for all.
-    fn layers(&self, rate: Rate, load: f64, first: u32) -> Steady {
+    /// Workers that batch: each is one of its own for the arrivals that find those
+    /// before it full.
+    fn layers(&self, rate: Rate) -> Steady {
         let places = self.work.concurrency.max(1);
+        let load = rate.within(self.work.service);
         let mut sum = Steady::default();
         let mut tail = PoissonTail::of(load);
-        for layer in first..first + MOST_LAYERS {
+        for layer in 0..MOST_LAYERS {
             let share = tail.at_least(u64::from(layer) * u64::from(places));
             if share < NEGLIGIBLE {
                 return sum;
             }
-            sum.add(&self.worker(Rate(rate.as_per_second() * share)));
+            sum.add(&self.worker(rate.times(share)));
         }
         // Beyond that, a flow: workers are as busy as they can be.
-        let beyond = load / f64::from(places) - f64::from(first + MOST_LAYERS);
+        let beyond = load / f64::from(places) - f64::from(MOST_LAYERS);
         sum.workers += beyond.max(0.0);
         sum
     }
@@ -340,40 +232,5 @@ impl Steady {
         self.workers += other.workers;
         self.waiting += other.waiting;
         self.cold_starts += other.cold_starts;
-    }
-}
-
-/// P(N ≥ n) of a Poisson variable, for rising n.
-struct PoissonTail {
-    mean: f64,
-    /// The first n that is not in `below`.
-    next: u64,
-    /// P(N = next).
-    term: f64,
-    /// P(N < next).
-    below: f64,
-}
-
-impl PoissonTail {
-    fn of(mean: f64) -> Self {
-        PoissonTail {
-            mean,
-            next: 0,
-            term: (-mean).exp(),
-            below: 0.0,
-        }
-    }
-
-    fn at_least(&mut self, n: u64) -> f64 {
-        if self.mean > MOST_POISSON {
-            // Its deviation is small against its mean.
-            return if (n as f64) < self.mean { 1.0 } else { 0.0 };
-        }
-        while self.next < n && 1.0 - self.below >= NEGLIGIBLE {
-            self.below += self.term;
-            self.next += 1;
-            self.term *= self.mean / self.next as f64;
-        }
-        (1.0 - self.below).clamp(0.0, 1.0)
     }
 }
