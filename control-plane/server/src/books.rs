@@ -20,7 +20,7 @@ use thermocline_table::Measured;
 
 use crate::budget::Spent;
 
-pub(crate) use keep::{cold_start, work_of};
+pub(crate) use keep::{cold_starts, work_of};
 pub(crate) use post::ARRIVALS_KEPT;
 
 /// One deployment's books.

@@ -12,8 +12,8 @@ pub enum Measure {
     Service,
     /// How long starts took.
     Start,
-    /// How long requests waited for a worker.
-    WorkerStart,
+    /// How long requests took that found no worker up.
+    Woken,
 }
 
 impl Measure {
@@ -21,7 +21,7 @@ impl Measure {
         match self {
             Measure::Service => "service",
             Measure::Start => "start",
-            Measure::WorkerStart => "worker_start",
+            Measure::Woken => "woken",
         }
     }
 }
@@ -86,7 +86,7 @@ impl Store {
                 tier: tier(row, "tier")?,
                 what: match what.as_str() {
                     "start" => Measure::Start,
-                    "worker_start" => Measure::WorkerStart,
+                    "woken" => Measure::Woken,
                     _ => Measure::Service,
                 },
                 counts: read_back(&counts),

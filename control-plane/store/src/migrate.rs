@@ -57,6 +57,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "placements",
         sql: include_str!("../../../migrations/sqlite/0009_placements.sql"),
     },
+    Migration {
+        version: 10,
+        name: "woken",
+        sql: include_str!("../../../migrations/sqlite/0010_woken.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

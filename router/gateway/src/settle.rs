@@ -183,8 +183,10 @@ impl Settlement {
             tally.inference.observe(now.since(self.sent));
             if outcome == Outcome::Ok {
                 tally.served(ongoing.tier(), self.backend.found(), now.since(self.sent));
+                self.backend.answered_at(now);
+            } else {
+                self.backend.ended_at(now);
             }
-            self.backend.ended_at(now);
         }
     }
 }

@@ -28,7 +28,6 @@ mod steering;
 mod tier;
 mod time;
 mod window;
-mod woken;
 
 pub use budget::{Brake, Calendar, Ceilings, Commitment, LAST_WORK, OverBudget, Spending};
 pub use cost::{BreakEven, CostModel, Mean, Prices, Work};
@@ -56,4 +55,3 @@ pub use steering::{Margins, SLOT, Steering};
 pub use tier::{Tier, TierMap, TierSet};
 pub use time::Moment;
 pub use window::{Observation, Window};
-pub use woken::{Woken, woken};

@@ -132,8 +132,10 @@ pub struct BackendPermit {
     backend: Arc<Backend>,
     deployment: Arc<Deployment>,
     keeps_alive: bool,
-    found: Found,
+    /// How its request found the tier; `None` while none was sent that tells.
+    found: Option<Found>,
     ended: Option<Moment>,
+    answered: bool,
 }
 
 impl BackendPermit {
@@ -147,8 +149,9 @@ impl BackendPermit {
             backend: backend.clone(),
             deployment: deployment.clone(),
             keeps_alive: true,
-            found: Found::Awake,
+            found: None,
             ended: None,
+            answered: false,
         })
     }
 
@@ -167,14 +170,22 @@ impl BackendPermit {
             let config = self.deployment.config.load();
             let idle = config.spec.idle_timeout(tier).unwrap_or_default();
             let traffic = &self.deployment.traffic[tier];
-            traffic.woke(self.found);
-            self.found = traffic.find(now, idle);
+            if self.found.is_some() {
+                traffic.end_sent(None);
+            }
+            self.found = Some(traffic.send(now, idle));
         }
     }
 
     /// How the request found it.
     pub fn found(&self) -> Found {
-        self.found
+        self.found.unwrap_or(Found::Awake)
+    }
+
+    /// Its work ended at `now` with a whole answer.
+    pub fn answered_at(&mut self, now: Moment) {
+        self.answered = true;
+        self.ended_at(now);
     }
 
     /// Its work ended at `now`; without this, when it is dropped.
@@ -196,7 +207,10 @@ impl BackendPermit {
 impl Drop for BackendPermit {
     fn drop(&mut self) {
         self.backend.in_flight.fetch_sub(1, Ordering::AcqRel);
-        self.deployment.traffic[self.backend.tier].woke(self.found);
+        if self.found.is_some() {
+            let answered = self.ended.filter(|_| self.answered);
+            self.deployment.traffic[self.backend.tier].end_sent(answered);
+        }
         self.deployment
             .end_work(self.backend.tier, self.keeps_alive, self.ended);
     }

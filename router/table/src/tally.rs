@@ -3,9 +3,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thermocline_policy::{Reason, Tier, TierMap, Transition, Woken, Work, woken};
+use thermocline_policy::{Reason, Tier, TierMap, Transition};
 
-use crate::{Found, Measured, Sketch};
+use crate::{Found, Sketch};
 
 /// How a request's backend was had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,12 +108,12 @@ pub struct Tally {
     cold_starts: TierMap<[AtomicU64; 2]>,
     disconnects: AtomicU64,
     /// How long backends had requests in hand, by tier; those of serverless that
-    /// waited for a worker are left out.
+    /// may have waited for a worker are left out.
     pub service: TierMap<Sketch>,
     /// From the wish for an instance until it was ready, by tier, whoever waited for it.
     pub starts: TierMap<Sketch>,
-    /// How long requests waited for a worker of the serverless endpoint.
-    pub worker_starts: Sketch,
+    /// The same of requests that found serverless asleep: cold start and service.
+    pub woken: Sketch,
     /// From arrival to the last byte.
     pub duration: Histogram,
     /// From arrival until something was sent to a backend.
@@ -147,19 +147,9 @@ impl Tally {
     pub fn served(&self, tier: Tier, found: Found, took: Duration) {
         match found {
             Found::Awake => self.service[tier].record(took),
-            // It waited for what is left of a cold start, however much that is.
+            Found::Asleep => self.woken.record(took),
+            // It may have waited for what is left of a cold start, however much that is.
             Found::Waking => {}
-            Found::Asleep => match woken(took, self.usual(tier)) {
-                Woken::Warm(took) => self.service[tier].record(took),
-                Woken::Cold(wait) => self.worker_starts.record(wait),
-            },
-        }
-    }
-
-    fn usual(&self, tier: Tier) -> Duration {
-        match self.service[tier].measured() {
-            Measured { count: 0, .. } => Work::default().service,
-            measured => measured.mean,
         }
     }
 
@@ -249,19 +239,18 @@ mod tests {
     fn a_cold_start_is_no_service_time() {
         let (tally, tier) = (Tally::default(), Tier::Serverless);
         let seconds = Duration::from_secs;
-        // Nothing is known yet: more than twice the prior of 3 s was a wait.
-        tally.served(tier, Found::Asleep, seconds(43));
+        let counts = || {
+            (
+                tally.service[tier].measured().count,
+                tally.woken.measured().count,
+            )
+        };
+        // However short it is: nobody knows yet what is usual.
+        tally.served(tier, Found::Asleep, seconds(1));
         tally.served(tier, Found::Waking, seconds(20));
-        assert_eq!(tally.service[tier].measured().count, 0);
-        assert_eq!(tally.worker_starts.measured().count, 1);
-        let cold = tally.worker_starts.measured().mean.as_secs_f64();
-        assert!((39.0..41.0).contains(&cold), "{cold}");
-        for _ in 0..10 {
-            tally.served(tier, Found::Awake, seconds(10));
-        }
-        // A worker was still up, though nobody could know.
+        assert_eq!(counts(), (0, 1));
+        tally.served(tier, Found::Awake, seconds(10));
         tally.served(tier, Found::Asleep, seconds(11));
-        assert_eq!(tally.service[tier].measured().count, 11);
-        assert_eq!(tally.worker_starts.measured().count, 1);
+        assert_eq!(counts(), (1, 2));
     }
 }

@@ -1,7 +1,10 @@
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use thermocline_policy::Moment;
+
+/// Of [`TierTraffic::sent`]: no worker is known to be up for them yet.
+const WAKING: u32 = 1 << 31;
 
 /// What is going on in one tier of a deployment.
 #[derive(Debug, Default)]
@@ -9,18 +12,21 @@ pub struct TierTraffic {
     in_flight: AtomicU32,
     taken: AtomicU64,
     last_end: AtomicU64,
-    /// Whether a request that found nothing awake is still in hand.
-    waking: AtomicBool,
+    /// Requests that were sent and have not ended, and [`WAKING`].
+    sent: AtomicU32,
+    /// When an answer last ended; 0 before any.
+    last_answer: AtomicU64,
 }
 
-/// How a request that a backend takes in hand finds it.
+/// How a request that is sent finds the tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// At work, or not longer without it than it stays up.
     Awake,
     /// Without work for so long that its workers are gone.
     Asleep,
-    /// Asked already by a request that found it asleep.
+    /// Perhaps on its way up: asked already by a request that was not answered
+    /// yet, or started a moment ago.
     Waking,
 }
 
@@ -34,26 +40,44 @@ impl TierTraffic {
         self.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// How the request that was begun last finds the tier at `now`, whose workers
-    /// stay up for `idle` without work. To be ended with [`TierTraffic::woke`].
-    pub fn find(&self, now: Moment, idle: Duration) -> Found {
-        let alone = self.in_flight() <= 1;
-        let rested = now.since(self.last_end()) >= idle || self.taken() <= 1;
-        if alone && rested {
-            self.waking.store(true, Ordering::Relaxed);
-            return Found::Asleep;
-        }
-        match self.waking.load(Ordering::Relaxed) {
-            true => Found::Waking,
-            false => Found::Awake,
-        }
+    /// How a request finds the tier that it is sent to at `now`, whose workers stay
+    /// up for `idle` without work. To be ended with [`TierTraffic::end_sent`].
+    ///
+    /// Of requests that come at once, one finds it asleep.
+    pub fn send(&self, now: Moment, idle: Duration) -> Found {
+        let answered = self.last_answer.load(Ordering::Acquire);
+        let is_up = answered > 0 && now.since(Moment::from_nanos(answered)) < idle;
+        let rested = now.since(self.last_end()) >= idle;
+        let found = |sent: u32| match (sent & !WAKING, sent & WAKING) {
+            (0, _) if is_up => Found::Awake,
+            (0, _) if rested => Found::Asleep,
+            (1.., 0) => Found::Awake,
+            _ => Found::Waking,
+        };
+        let begin = |sent: u32| match found(sent) {
+            Found::Awake => sent + 1,
+            Found::Asleep | Found::Waking => (sent + 1) | WAKING,
+        };
+        let sent = &self.sent;
+        let before = sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, |s| Some(begin(s)));
+        found(before.unwrap_or_else(|sent| sent))
     }
 
-    /// The request that found it so has ended.
-    pub fn woke(&self, found: Found) {
-        if found == Found::Asleep {
-            self.waking.store(false, Ordering::Relaxed);
+    /// A request that was sent has ended; `answered` when it was answered whole,
+    /// which shows that a worker is up.
+    pub fn end_sent(&self, answered: Option<Moment>) {
+        if let Some(at) = answered {
+            // First of all: nobody may see "no work" with an old answer.
+            self.last_answer
+                .fetch_max(at.nanos().max(1), Ordering::AcqRel);
         }
+        let end = |sent: u32| match (sent & !WAKING, answered) {
+            (0 | 1, _) => 0,
+            (working, Some(_)) => working - 1,
+            (_, None) => sent - 1,
+        };
+        let sent = &self.sent;
+        let _always = sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, |s| Some(end(s)));
     }
 
     /// Requests that its backends took in hand so far.
@@ -81,25 +105,70 @@ impl TierTraffic {
 mod tests {
     use super::*;
 
+    const IDLE: Duration = Duration::from_secs(30);
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_origin(Duration::from_secs(seconds))
+    }
+
+    /// A request that is answered from `from` to `to` seconds.
+    fn answered(traffic: &TierTraffic, from: u64, to: u64) -> Found {
+        let found = traffic.send(at(from), IDLE);
+        traffic.touch(at(to));
+        traffic.end_sent(Some(at(to)));
+        found
+    }
+
     #[test]
     fn workers_that_had_no_work_for_their_idle_time_are_asleep() {
         let traffic = TierTraffic::default();
-        let at = |seconds| Moment::from_origin(Duration::from_secs(seconds));
-        let find = |now| {
-            traffic.begin();
-            traffic.find(now, Duration::from_secs(30))
-        };
-        let end = |found, now| {
-            traffic.touch(now);
-            traffic.end();
-            traffic.woke(found);
-        };
-        assert_eq!(find(at(0)), Found::Asleep, "the first");
-        assert_eq!(find(at(1)), Found::Waking);
-        end(Found::Waking, at(40));
-        end(Found::Asleep, at(41));
-        assert_eq!(find(at(70)), Found::Awake);
-        end(Found::Awake, at(71));
-        assert_eq!(find(at(101)), Found::Asleep);
+        assert_eq!(traffic.send(at(100), IDLE), Found::Asleep, "the first");
+        assert_eq!(traffic.send(at(101), IDLE), Found::Waking);
+        traffic.end_sent(Some(at(140)));
+        assert_eq!(
+            traffic.send(at(140), IDLE),
+            Found::Awake,
+            "one was answered"
+        );
+        traffic.end_sent(Some(at(141)));
+        traffic.touch(at(141));
+        traffic.end_sent(Some(at(141)));
+        assert_eq!(answered(&traffic, 170, 171), Found::Awake);
+        assert_eq!(answered(&traffic, 201, 202), Found::Asleep);
+    }
+
+    #[test]
+    fn of_requests_at_once_one_wakes_it_and_the_others_wait_with_it() {
+        let traffic = TierTraffic::default();
+        let found: Vec<Found> = std::thread::scope(|scope| {
+            let send = || scope.spawn(|| traffic.send(at(100), IDLE));
+            let threads: Vec<_> = std::iter::repeat_with(send).take(8).collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            joined.map(|found| found.expect("no panic")).collect()
+        });
+        let count = |wanted| found.iter().filter(|it| **it == wanted).count();
+        assert_eq!((count(Found::Asleep), count(Found::Waking)), (1, 7));
+    }
+
+    #[test]
+    fn who_leaves_without_an_answer_shows_no_worker() {
+        let traffic = TierTraffic::default();
+        assert_eq!(traffic.send(at(100), IDLE), Found::Asleep);
+        assert_eq!(traffic.send(at(101), IDLE), Found::Waking);
+        traffic.end_sent(None);
+        assert_eq!(traffic.send(at(102), IDLE), Found::Waking);
+        traffic.end_sent(None);
+        traffic.end_sent(None);
+        traffic.touch(at(103));
+        assert_eq!(answered(&traffic, 104, 110), Found::Waking, "left behind");
+        assert_eq!(answered(&traffic, 111, 112), Found::Awake);
+    }
+
+    #[test]
+    fn nothing_is_known_of_the_workers_of_an_endpoint_that_just_became_ready() {
+        let traffic = TierTraffic::default();
+        traffic.touch(at(100));
+        assert_eq!(answered(&traffic, 101, 102), Found::Waking);
+        assert_eq!(answered(&traffic, 103, 104), Found::Awake);
     }
 }

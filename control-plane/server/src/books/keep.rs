@@ -5,7 +5,7 @@ use thermocline_policy::{
     Calendar, CostModel, InstanceState, Mean, Moment, NanoUsd, PolicyMode, SLOT, Spec, Tier,
     UsdPerSecond, Work,
 };
-use thermocline_table::{Config, Deployment, Measured, Tally};
+use thermocline_table::{Config, Deployment, Measured, Sketch, Tally};
 
 use super::{Books, Kept, Paid, steering};
 use crate::control::ControlPlane;
@@ -137,7 +137,7 @@ pub(crate) fn work_of(tally: &Tally, spec: &Spec) -> Work {
         .or(concurrency.max_concurrency);
     let idle = spec.idle_timeout(Tier::Serverless);
     let [serverless, pod] = [Tier::Serverless, Tier::Pod].map(|tier| service_of(tally, tier));
-    let cold = cold_start(tally);
+    let endpoint = tally.starts[Tier::Serverless].measured();
     let boot = tally.starts[Tier::Pod].measured();
     Work {
         serverless_idle: idle.unwrap_or(prior.serverless_idle),
@@ -145,12 +145,17 @@ pub(crate) fn work_of(tally: &Tally, spec: &Spec) -> Work {
         ..prior
     }
     .with_services(serverless, pod, of_any_tier(tally))
-    .with_cold_start(cold.mean, cold.count)
+    .with_cold_start(endpoint.mean, endpoint.count)
+    .with_woken(mean_of(&tally.woken), serverless, pod)
     .with_boot(boot.mean, boot.count)
 }
 
 fn service_of(tally: &Tally, tier: Tier) -> Mean {
-    let Measured { mean, count, .. } = tally.service[tier].measured();
+    mean_of(&tally.service[tier])
+}
+
+fn mean_of(sketch: &Sketch) -> Mean {
+    let Measured { mean, count, .. } = sketch.measured();
     Mean { count, mean }
 }
 
@@ -161,12 +166,12 @@ fn of_any_tier(tally: &Tally) -> Mean {
     Mean::of(means.iter().map(sum).sum(), count)
 }
 
-/// Cold starts of serverless workers; those of endpoints until one was seen.
-pub(crate) fn cold_start(tally: &Tally) -> Measured {
-    let workers = tally.worker_starts.measured();
-    match workers.count {
-        0 => tally.starts[Tier::Serverless].measured(),
-        _ => workers,
+/// How many cold starts of serverless workers were measured; those of endpoints
+/// until there was one.
+pub(crate) fn cold_starts(tally: &Tally) -> u64 {
+    match tally.woken.measured().count {
+        0 => tally.starts[Tier::Serverless].measured().count,
+        woken => woken,
     }
 }
 

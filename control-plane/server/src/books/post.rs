@@ -174,7 +174,7 @@ fn sketch(deployment: &Controlled, tier: Tier, what: Measure) -> &Sketch {
         Measure::Service => &tally.service[tier],
         Measure::Start => &tally.starts[tier],
         // Workers come and go in serverless alone.
-        Measure::WorkerStart => &tally.worker_starts,
+        Measure::Woken => &tally.woken,
     }
 }
 
@@ -185,7 +185,7 @@ fn news(deployment: &Controlled) -> Vec<MeasureRow> {
     let of_tiers = Tier::ALL
         .into_iter()
         .flat_map(|tier| kinds.map(|what| (tier, what)));
-    let all = of_tiers.chain([(Tier::Serverless, Measure::WorkerStart)]);
+    let all = of_tiers.chain([(Tier::Serverless, Measure::Woken)]);
     all.filter_map(|(tier, what)| {
         let sketch = sketch(deployment, tier, what);
         let measured = sketch.measured();

@@ -68,6 +68,27 @@ impl Work {
         Work { cold_start, ..self }
     }
 
+    /// With the mean times of requests that found serverless asleep: what exceeds the
+    /// service time is the cold start. Where no service time was measured, on
+    /// `serverless` or on the `pod` itself, theirs is the most that it may be.
+    #[must_use]
+    pub fn with_woken(self, woken: Mean, serverless: Mean, pod: Mean) -> Work {
+        let Some(whole) = woken.known() else {
+            return self;
+        };
+        let known = |time: Duration, own: Mean| match own.known().or(serverless.known()) {
+            Some(_) => time,
+            None => time.min(whole),
+        };
+        let service = known(self.service, serverless);
+        Work {
+            service,
+            service_on_pod: known(self.service_on_pod, pod),
+            cold_start: whole.saturating_sub(service),
+            ..self
+        }
+    }
+
     /// With the mean of `count` boots; the prior where there is none.
     #[must_use]
     pub fn with_boot(self, mean: Duration, count: u64) -> Work {
@@ -107,7 +128,45 @@ impl Mean {
         Mean { count, mean }
     }
 
-    fn known(self) -> Option<Duration> {
+    pub(super) fn known(self) -> Option<Duration> {
         (self.count > 0).then_some(self.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Mean = Mean {
+        count: 0,
+        mean: Duration::ZERO,
+    };
+
+    fn mean(millis: u64) -> Mean {
+        Mean::of(Duration::from_millis(millis), 1)
+    }
+
+    fn times(serverless: Mean, pod: Mean, woken: Mean) -> [u128; 3] {
+        let any = if pod.count > 0 { pod } else { serverless };
+        let work = Work::default().with_services(serverless, pod, any);
+        let work = work.with_woken(woken, serverless, pod);
+        [work.service, work.cold_start, work.service_on_pod].map(|time| time.as_millis())
+    }
+
+    /// A worker that starts in 1 s and works for 0.1 s.
+    #[test]
+    fn what_a_woken_request_takes_beyond_its_service_is_the_cold_start() {
+        assert_eq!(times(NONE, NONE, NONE), [3_000, 30_000, 3_000], "priors");
+        assert_eq!(times(mean(100), NONE, mean(1_100)), [100, 1_000, 100]);
+        assert_eq!(
+            times(mean(100), NONE, mean(90)),
+            [100, 0, 100],
+            "never cold"
+        );
+        assert_eq!(times(NONE, mean(100), mean(1_100)), [100, 1_000, 100]);
+        // Nobody knows how the time divides; but it is no more than that.
+        assert_eq!(times(NONE, NONE, mean(1_100)), [1_100, 0, 1_100]);
+        assert_eq!(times(NONE, NONE, mean(33_000)), [3_000, 30_000, 3_000]);
+        assert_eq!(times(NONE, mean(2_000), mean(1_100)), [1_100, 0, 2_000]);
     }
 }

@@ -35,7 +35,7 @@ fn item<'c>(costs: &'c Value, tier: &str) -> &'c Value {
 async fn a_pod_costs_its_price_for_as_long_as_it_exists() {
     let live = Live::start("thresholds", 0.0).await;
     live.cloud.set_boot_of(Tier::Serverless, boot(1));
-    live.first_request().await;
+    live.ask().await;
     traffic(&live, 20, 400).await;
     let began = live.moves().await[0].0;
     live.pass_to(at(1_800.0), None).await;
@@ -57,7 +57,7 @@ async fn the_ledger_knows_what_would_have_been_and_outlives_the_process() {
     let live = Live::start("break_even", 0.0).await;
     // Until both prices are known there is nothing to compare.
     live.pass_to(at(20.0), None).await;
-    live.first_request().await;
+    live.ask().await;
     traffic(&live, 60, 500).await;
     live.pass_to(at(600.0), None).await;
     let before = costs(&live, "").await;
@@ -108,7 +108,7 @@ fn assert_least(compared: [f64; 4]) {
 async fn serverless_alone_is_what_was_paid_where_nothing_else_served() {
     let live = Live::start("thresholds", 0.005).await;
     live.pass_to(at(20.0), None).await;
-    live.first_request().await;
+    live.ask().await;
     for i in 3..40 {
         live.pass_to(at(f64::from(i) * 21.3), None).await;
         get(live.system.client().await).await;
@@ -168,7 +168,7 @@ async fn bad_questions_about_costs_are_named() {
 #[tokio::test]
 async fn a_decision_tells_what_each_tier_costs_and_an_objective_takes_a_pod() {
     let live = Live::start("thresholds", 0.0).await;
-    live.first_request().await;
+    live.ask().await;
     live.pass_to(at(100.0), None).await;
     let read = async || {
         live.system

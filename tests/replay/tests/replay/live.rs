@@ -1,14 +1,16 @@
 //! The same arrivals through the gateway on a clock that the test moves: it must
 //! decide what the replay decides.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use thermocline_clock::ManualClock;
+use thermocline_clock::{Clock, ManualClock};
 use thermocline_policy::{Moment, Reason, Tier, UsdPerSecond};
+use thermocline_provider::InstanceRequest;
 use thermocline_simulate::{Assumptions, Candidate, Generator, Run, Switch};
-use thermocline_support::backend::Reply;
+use thermocline_support::backend::{Reply, Script};
 use thermocline_support::client::RawClient;
 use thermocline_support::provider::{Boot, FakeProvider};
 use thermocline_support::system::{Setup, System, manual_clock};
@@ -17,12 +19,21 @@ use crate::{assumptions, at, seconds};
 
 const SECOND: Duration = Duration::from_secs(1);
 const SLOT: Duration = Duration::from_secs(10);
+/// How long the endpoint takes to start, and each of its workers.
+const COLD_START: Duration = Duration::from_secs(30);
+/// How long a worker stays without work.
+const WORKER_STAYS: Duration = Duration::from_secs(5);
 /// How long the test waits in real time for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Real time in which an answer comes that nothing has to happen for.
+const AT_ONCE: Duration = Duration::from_millis(50);
 /// Traffic begins when prices are known.
 const LEAD_S: f64 = 40.0;
 /// A provider is asked once a second, so a start is noticed that much later.
 const NOTICED_S: f64 = 3.0;
+
+/// From when on a worker is up, or was last at work.
+type Up = Arc<Mutex<Moment>>;
 
 /// A change of tier, or an idle stop: when (seconds), which tier, and by which rule.
 type Move = (f64, String, String);
@@ -43,6 +54,8 @@ fn replayed(policy: Candidate, assumptions: &Assumptions, arrivals: &[Moment]) -
 /// A running system with the deployment `m`, its cloud `toy` and its time.
 pub(crate) struct Live {
     time: ManualClock,
+    /// From when on a worker is up.
+    up: Up,
     pub(crate) cloud: FakeProvider,
     pub(crate) system: System,
 }
@@ -53,16 +66,37 @@ impl Live {
     }
 
     async fn started(spec: Value, wait: f64) -> Live {
+        Live::on(spec, wait, |_, _| |_| Reply::ok("hello").into()).await
+    }
+
+    /// One whose serverless workers come and go.
+    async fn with_workers(spec: Value, wait: f64) -> Live {
+        let answers = |clock: Clock, up: Up| {
+            move |request: &InstanceRequest| match request.tier {
+                Tier::Serverless => worker(&clock, &up),
+                _ => Reply::ok("hello").into(),
+            }
+        };
+        Live::on(spec, wait, answers).await
+    }
+
+    async fn on<A>(spec: Value, wait: f64, answers: impl FnOnce(Clock, Up) -> A) -> Live
+    where
+        A: Fn(&InstanceRequest) -> Script + Send + Sync + 'static,
+    {
         let time = manual_clock();
-        let cloud = FakeProvider::new(&time.clock(), |_| Reply::ok("hello").into());
+        let up = Up::default();
+        let answers = answers(time.clock(), up.clone());
+        let cloud = FakeProvider::new(&time.clock(), answers);
         cloud.set_boot_of(Tier::Pod, Boot::After(Duration::from_secs(150)));
-        cloud.set_boot_of(Tier::Serverless, Boot::After(Duration::from_secs(30)));
+        cloud.set_boot_of(Tier::Serverless, Boot::After(COLD_START));
         let mut setup = Setup::new().on(&time).provider("toy", cloud.clone());
         setup.defaults.value_of_wait = UsdPerSecond::of(wait).unwrap();
         let system = setup.start().await;
         system.admin.deploy(spec).await;
         Live {
             time,
+            up,
             cloud,
             system,
         }
@@ -105,14 +139,19 @@ impl Live {
         }
     }
 
-    /// The first request starts the endpoint and waits for it.
-    pub(crate) async fn first_request(&self) {
-        let client = self.system.client().await;
-        let answer = tokio::spawn(get(client));
+    /// A request that time passes for until it is answered: the first one starts the
+    /// endpoint and waits for it.
+    pub(crate) async fn ask(&self) {
+        let answer = tokio::spawn(get(self.system.client().await));
+        let mut sent = real_now();
         while !answer.is_finished() {
-            self.pass_to(next_multiple(self.time.now(), SECOND), None)
-                .await;
             breathe().await;
+            let waits = *self.up.lock().unwrap() > self.time.now();
+            if !answer.is_finished() && (waits || sent.elapsed() > AT_ONCE) {
+                let next = next_multiple(self.time.now(), SECOND);
+                self.pass_to(next, None).await;
+                sent = real_now();
+            }
         }
         answer.await.unwrap();
     }
@@ -156,6 +195,22 @@ fn spec(mode: &str) -> Value {
         "policy": { "mode": mode, "promote_rps": 0.2, "demote_rps": 0.05 },
         "concurrency": { "max_concurrency": 16 },
     })
+}
+
+/// An endpoint whose one worker takes any number of requests, for no time.
+fn worker(clock: &Clock, up: &Up) -> Script {
+    let (clock, up) = (clock.clone(), up.clone());
+    let work = Script::from_fn(move |_| {
+        let (now, mut up) = (clock.now(), up.lock().unwrap());
+        if now >= *up + WORKER_STAYS {
+            *up = now + COLD_START;
+        } else {
+            *up = now.max(*up);
+        }
+        Reply::ok("hello").first_byte_delay(now.until(*up))
+    });
+    // Whatever else is asked wakes nobody.
+    Script::always(Reply::ok("ready")).on("/x", work)
 }
 
 /// One request on a connection of its own: none outlives the gaps.
@@ -204,20 +259,20 @@ fn arrivals(traffic: &str) -> Vec<Moment> {
 }
 
 async fn holds(mode: &str, wait: f64, traffic: &str) {
-    let live = Live::start(mode, wait).await;
+    let live = Live::with_workers(spec(mode), wait).await;
     holds_in(&live, mode, traffic).await;
 }
 
 async fn holds_in(live: &Live, mode: &str, traffic: &str) {
-    let arrivals = arrivals(traffic);
-    live.pass_to(arrivals[0], None).await;
-    live.first_request().await;
-    let mut looks = None;
-    for now in &arrivals[1..] {
-        live.pass_to(*now, looks).await;
-        get(live.system.client().await).await;
-        looks = Some(next_multiple(*now, SECOND));
+    // Who waits for a worker delays those behind it; the replay gets them as they came.
+    let (mut came, mut looks) = (Vec::new(), None);
+    for now in arrivals(traffic) {
+        live.pass_to(now, looks).await;
+        came.push(live.time.now());
+        live.ask().await;
+        looks = Some(next_multiple(live.time.now(), SECOND));
     }
+    let arrivals = came;
     let seen = live.moves().await;
     let assumptions = live.assumptions().await;
     let expected = replayed(mode.parse().unwrap(), &assumptions, &arrivals);
@@ -267,7 +322,7 @@ async fn an_objective_moves_both_alike() {
     for mode in ["thresholds", "regret"] {
         let mut spec = spec(mode);
         spec["objective"] = json!({ "p95": "8s" });
-        let live = Live::started(spec, 0.0).await;
+        let live = Live::with_workers(spec, 0.0).await;
         holds_in(&live, mode, TRAFFIC).await;
         let moves = live.moves().await;
         let by_objective = |(_, to, reason): &Move| to == "pod" && reason == "objective";
