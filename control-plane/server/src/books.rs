@@ -12,13 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use thermocline_policy::{
-    BreakEven, CostModel, Hindsight, Margins, Moment, NanoUsd, PolicyMode, Regret, SLOT,
-    ServerlessMeter, Settings, Shadow, SoFar, Steering, Taken, Thresholds, Tier,
+    BreakEven, CostModel, Margins, Moment, NanoUsd, PolicyMode, Regret, SLOT, ServerlessMeter,
+    Settings, Shadow, Steering, Taken, Thresholds, Tier,
 };
 use thermocline_store::Measure;
 use thermocline_table::Measured;
 
 use crate::budget::Spent;
+
+use compare::Comparison;
 
 pub(crate) use keep::{cold_starts, work_of};
 pub(crate) use post::ARRIVALS_KEPT;
@@ -80,22 +82,6 @@ struct Unposted {
     what_if: BTreeMap<i64, WhatIf>,
     /// By the slot (since 1970).
     arrivals: BTreeMap<i64, i64>,
-}
-
-/// What was paid and would have been otherwise, since both tiers had a price.
-#[derive(Debug)]
-struct Comparison {
-    shadow: Shadow,
-    hindsight: Option<Hindsight>,
-    /// At the end of the last slot.
-    last: WhatIf,
-    /// Since when nothing was compared, for want of a price.
-    uncompared: Moment,
-    /// Paid since then, and come.
-    paid: f64,
-    arrivals: i64,
-    /// What earlier processes compared.
-    resumed: Option<SoFar>,
 }
 
 /// What the same requests cost, and would have cost otherwise, dollars.

@@ -16,8 +16,8 @@ use crate::{CostModel, Moment, SlotCost};
 /// With V the least cost so far, by the state after the arrivals of a moment:
 /// V_P = min(V_P + machine, V_S(t − B) + boot) + spill and
 /// V_S = min(V_S + a, V_P + last work).
-/// The boot is a delay line of what changed within one boot, so memory does not
-/// grow with the arrivals.
+/// The boot is a delay line of what changed within one boot, to a thousandth of
+/// it, so memory does not grow with the arrivals.
 #[derive(Debug, Clone)]
 pub struct Hindsight {
     now: Moment,
@@ -34,6 +34,10 @@ pub struct Hindsight {
     /// From when on `without` was what: where a boot may begin.
     begins: VecDeque<(Moment, f64)>,
 }
+
+/// Into how many parts a boot is divided: changes within one of them are one, as
+/// of its beginning, so a lower bound stays one.
+const PARTS_OF_BOOT: u32 = 1024;
 
 /// What the same arrivals have cost so far, dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -86,7 +90,7 @@ impl Hindsight {
         self.serverless += cost.serverless;
         self.without = self.without.min(with + cost.last_work);
         self.with = with + cost.machine;
-        self.keep_begin();
+        self.keep_begin(model.work.boot / PARTS_OF_BOOT);
         self.now = self.now + span;
     }
 
@@ -107,9 +111,15 @@ impl Hindsight {
         begin.map_or(f64::INFINITY, |(_, without)| without + model.boot_usd())
     }
 
-    fn keep_begin(&mut self) {
+    /// There is no pod, and a boot begins now at the earliest.
+    pub(crate) fn may_begin(&mut self) {
+        self.with = f64::INFINITY;
+        self.begins = VecDeque::from([(self.now, self.without)]);
+    }
+
+    fn keep_begin(&mut self, part: Duration) {
         match self.begins.back_mut() {
-            Some((at, without)) if *at == self.now => *without = self.without,
+            Some((at, without)) if self.now.since(*at) <= part => *without = self.without,
             Some((_, without)) if *without == self.without => {}
             _ => self.begins.push_back((self.now, self.without)),
         }

@@ -1,10 +1,9 @@
 use std::time::Duration;
 
-use thermocline_policy::Moment;
+use thermocline_policy::{Moment, Optimum, Tier};
 
 use crate::assumptions::Assumptions;
 use crate::candidate::Candidate;
-use crate::optimum::Optimum;
 use crate::plot::Course;
 use crate::report::{Counted, Report};
 use crate::run::Run;
@@ -82,7 +81,7 @@ impl Deployment {
         Deployment {
             arrivals: 0,
             span: None,
-            optimum: Optimum::new(&assumptions.model),
+            optimum: Optimum::new(Moment::ORIGIN),
             runs: runs.collect(),
             assumptions,
         }
@@ -93,7 +92,7 @@ impl Deployment {
         self.span = Some((first, at));
         self.arrivals += 1;
         let now = Moment::from_origin(at.since(first));
-        self.optimum.arrive(now, service);
+        self.optimum.take(now, service, &self.assumptions.model);
         for run in &mut self.runs {
             run.arrive(now, service);
         }
@@ -101,7 +100,7 @@ impl Deployment {
 
     fn end(&mut self) {
         let end = Moment::from_origin(self.lasted());
-        self.optimum.advance_to(end);
+        self.optimum.advance_to(end, &self.assumptions.model);
         self.runs.iter_mut().for_each(|run| run.end(end));
     }
 
@@ -123,8 +122,13 @@ impl Deployment {
     }
 
     fn least(&self, tallies: &[&Tally]) -> f64 {
+        if !self.assumptions.tiers.has(Tier::Pod) {
+            return self.optimum.hindsight().serverless_alone();
+        }
+        let mut hindsight = self.optimum.hindsight().clone();
         let done = tallies.iter().map(|tally| tally.usd);
-        self.optimum.least(self.assumptions.tiers, done)
+        done.for_each(|usd| hindsight.was_possible(usd));
+        hindsight.least()
     }
 
     fn courses(&self, candidates: &[Candidate]) -> Vec<Course> {

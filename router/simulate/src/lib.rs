@@ -12,7 +12,6 @@ mod chance;
 mod fleet;
 mod generate;
 mod ledger;
-mod optimum;
 mod plot;
 mod pods;
 mod report;

@@ -1,37 +1,91 @@
+mod opening;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, Hindsight, Moment, Prices, Shadow, SoFar, UsdPerSecond};
+use thermocline_policy::{CostModel, Moment, Optimum, Prices, SoFar, UsdPerSecond};
 
-use super::{Comparison, WhatIf};
+use super::WhatIf;
+use opening::Opening;
 
 /// How long what has no price yet waits for one before it is left out.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What was paid and would have been otherwise, since both tiers had a price.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    optimum: Optimum,
+    /// What was costed with a boot that nobody had measured; `None` once one was.
+    opening: Option<Opening>,
+    /// What came while a tier has no price.
+    unpriced: Vec<Count>,
+    /// Since when nothing was compared, for want of a price.
+    uncompared: Moment,
+    /// What was handed out; sums never fall.
+    told: WhatIf,
+    /// Paid since then, and come.
+    paid: f64,
+    arrivals: i64,
+}
+
+/// So many requests, evenly spread over the `span` from `start` on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Count {
+    pub(super) start: Moment,
+    pub(super) span: Duration,
+    pub(super) requests: u64,
+}
 
 impl Comparison {
     /// Nothing has come yet.
     pub(super) fn begin(now: Moment) -> Self {
         Comparison {
-            shadow: Shadow::booting_from(now),
-            hindsight: None,
-            last: WhatIf::default(),
+            optimum: Optimum::new(now),
+            opening: Some(Opening::new(now, None)),
+            unpriced: Vec::new(),
             uncompared: now,
+            told: WhatIf::default(),
             paid: 0.0,
             arrivals: 0,
-            resumed: None,
         }
     }
 
     /// Goes on with what earlier processes compared: the pod of who has only
     /// pods is there.
     pub(super) fn resume(&mut self, sums: WhatIf) {
-        self.shadow = Shadow::default();
-        self.last = sums;
-        self.resumed = Some(SoFar {
+        let so_far = SoFar {
             serverless: sums.serverless,
             pod: sums.pod,
             least: sums.optimum,
-        });
+        };
+        let opening = Opening::new(self.uncompared, Some(so_far));
+        self.optimum = opening.begun();
+        self.opening = Some(opening);
+        self.told = sums;
+    }
+
+    /// What backends took in hand; never before the last.
+    pub(super) fn count(&mut self, count: Count, model: &CostModel) {
+        if count.requests > 0 {
+            self.unpriced.push(count);
+        }
+        if is_priced(model) {
+            self.cost_unpriced(&money(model));
+        }
+    }
+
+    /// A boot was measured: what was costed by an assumed one is costed again.
+    pub(super) fn measured_boot(&mut self, boot: Duration) {
+        if let Some(opening) = self.opening.take() {
+            self.optimum = opening.costed_again(boot);
+        }
+    }
+
+    /// Something was paid, dollars.
+    pub(super) fn pay(&mut self, usd: f64) {
+        self.paid += usd;
     }
 
     /// A slot with so many `arrivals` is over at `now`; what it adds, where both
@@ -43,65 +97,94 @@ impl Comparison {
         model: &CostModel,
     ) -> Option<WhatIf> {
         self.arrivals += arrivals;
-        let priced = model.prices.serverless.and(model.prices.pod).is_some();
-        let span = now.since(self.uncompared);
-        if !priced && span < PATIENCE {
+        let money = money(model);
+        if !is_priced(model) {
+            if now.since(self.uncompared) >= PATIENCE {
+                self.leave_out(now, &money);
+            }
             return None;
         }
-        let begun = std::mem::replace(&mut self.uncompared, now);
-        let paid = std::mem::take(&mut self.paid);
-        let arrivals = std::mem::take(&mut self.arrivals);
-        let money = CostModel {
-            prices: Prices {
-                wait: UsdPerSecond::ZERO,
-                ..model.prices
-            },
-            ..*model
-        };
-        let cost = self.shadow.end_slot(span, &money);
-        if !priced {
-            return None;
+        self.cost_unpriced(&money);
+        self.optimum.advance_to(now, &money);
+        self.uncompared = now;
+        Some(self.tell())
+    }
+
+    fn cost_unpriced(&mut self, money: &CostModel) {
+        for count in self.unpriced.drain(..) {
+            self.optimum
+                .count(count.start, count.span, count.requests, money);
+            self.opening = self.opening.take().and_then(|it| it.with(count, money));
         }
-        let resumed = self.resumed;
-        let begin = || match resumed {
-            Some(so_far) => Hindsight::resumed(begun, so_far),
-            None => Hindsight::new(begun),
-        };
-        let hindsight = self.hindsight.get_or_insert_with(begin);
-        hindsight.advance(cost, span, model);
-        let paid = self.last.paid + paid;
-        hindsight.was_possible(paid);
+    }
+
+    fn leave_out(&mut self, now: Moment, money: &CostModel) {
+        for count in self.unpriced.drain(..) {
+            self.optimum
+                .leave_out(count.start, count.span, count.requests, money);
+        }
+        self.optimum.pass_over(now, money);
+        // It tells of what is compared from the beginning on.
+        self.opening = None;
+        self.uncompared = now;
+        (self.paid, self.arrivals) = (0.0, 0);
+    }
+
+    fn tell(&mut self) -> WhatIf {
+        let paid = self.told.paid + std::mem::take(&mut self.paid);
+        self.optimum.was_possible(paid);
+        let hindsight = self.optimum.hindsight();
         let now = WhatIf {
-            arrivals: self.last.arrivals + arrivals,
+            arrivals: self.told.arrivals + std::mem::take(&mut self.arrivals),
             paid,
             serverless: hindsight.serverless_alone(),
             pod: hindsight.pod_alone(),
             optimum: hindsight.least(),
         };
-        let added = now.since(&self.last);
-        self.last = now;
-        Some(added)
+        let added = now.since(&self.told);
+        self.told.add(&added);
+        added
+    }
+}
+
+fn is_priced(model: &CostModel) -> bool {
+    model.prices.serverless.and(model.prices.pod).is_some()
+}
+
+/// What is compared is money alone.
+fn money(model: &CostModel) -> CostModel {
+    CostModel {
+        prices: Prices {
+            wait: UsdPerSecond::ZERO,
+            ..model.prices
+        },
+        ..*model
     }
 }
 
 impl WhatIf {
+    /// What is more than `before`. A sum that is less, because more is known now, is
+    /// told once it has caught up.
     fn since(&self, before: &WhatIf) -> WhatIf {
         WhatIf {
             arrivals: self.arrivals - before.arrivals,
-            paid: self.paid - before.paid,
-            serverless: self.serverless - before.serverless,
-            pod: self.pod - before.pod,
+            paid: (self.paid - before.paid).max(0.0),
+            serverless: (self.serverless - before.serverless).max(0.0),
+            pod: (self.pod - before.pod).max(0.0),
             optimum: (self.optimum - before.optimum).max(0.0),
         }
     }
 
-    /// Adds `more` to what is there of `hour`.
-    pub(super) fn add_to(self, sums: &mut BTreeMap<i64, WhatIf>, hour: i64) {
-        let sum = sums.entry(hour).or_default();
-        sum.arrivals += self.arrivals;
-        sum.paid += self.paid;
-        sum.serverless += self.serverless;
-        sum.pod += self.pod;
-        sum.optimum += self.optimum;
+    fn add(&mut self, more: &WhatIf) {
+        self.arrivals += more.arrivals;
+        self.paid += more.paid;
+        self.serverless += more.serverless;
+        self.pod += more.pod;
+        self.optimum += more.optimum;
+    }
+
+    /// Adds it to what is there of `hour`.
+    pub(super) fn add_to(&self, sums: &mut BTreeMap<i64, WhatIf>, hour: i64) {
+        sums.entry(hour).or_default().add(self);
     }
 }

@@ -7,6 +7,7 @@ use thermocline_policy::{
 };
 use thermocline_table::{Config, Deployment, Measured, Sketch, Tally};
 
+use super::compare::Count;
 use super::{Books, Kept, Paid, steering};
 use crate::control::ControlPlane;
 use crate::costs::service;
@@ -265,7 +266,16 @@ impl Kept {
         self.taken = all;
         let (begun, model) = (self.counted, &look.model);
         self.shadow.count(begun, span, requests, model);
-        self.comparison.shadow.count(begun, span, requests, model);
+        let count = Count {
+            start: begun,
+            span,
+            requests,
+        };
+        let boots = look.live.tally.starts[Tier::Pod].measured();
+        if boots.count > 0 {
+            self.comparison.measured_boot(model.work.boot);
+        }
+        self.comparison.count(count, model);
         let taken = self
             .serverless
             .take_evenly(begun, span, metered, &model.work);
@@ -289,7 +299,7 @@ impl Kept {
     }
 
     fn pay(&mut self, look: &Look<'_>, payee: super::Payee, paid: Paid) {
-        self.comparison.paid += paid.usd;
+        self.comparison.pay(paid.usd);
         let hour = look.wall.div_euclid(HOUR_MICROS);
         let unposted = self.unposted.paid.entry((hour, payee.clone()));
         unposted.or_default().add(paid);
