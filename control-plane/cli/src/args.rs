@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -271,7 +272,7 @@ pub(crate) struct ProviderTest {
     #[arg(long, default_value = "traefik/whoami")]
     pub(crate) image: String,
     /// The port that it listens on
-    #[arg(long, default_value_t = 80, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 80, value_parser = port)]
     pub(crate) port: u16,
     /// The path that says whether it is ready
     #[arg(long, value_name = "PATH", default_value = "/")]
@@ -289,6 +290,24 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    text.parse()
+        .ok()
+        .filter(|port| *port > 0)
+        .ok_or_else(|| "must be a port, 1 to 65535".to_owned())
+}
+
+/// Reads a whole number within `range`.
+pub(crate) fn whole(
+    range: RangeInclusive<u32>,
+) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let (least, most) = (range.start(), range.end());
+        number.ok_or_else(|| format!("must be a whole number from {least} to {most}"))
+    }
 }
 
 fn server(text: &str) -> Result<Url, String> {

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Deserialize;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use thermocline_wire::rfc3339;
@@ -137,7 +138,25 @@ fn otherwise(costs: &Costs) -> String {
     });
     let table = table(&HEADER, rows);
     format!(
-        "{table}\n\nSince {}, while both tiers had a price; money alone. The optimum is the cheapest course with hindsight, with one pod.",
-        costs.from
+        "{table}\n\nSince {}, while both tiers had a price; money alone. The optimum is the cheapest course with hindsight, with one pod.{}",
+        costs.from,
+        not_compared(costs)
     )
+}
+
+/// What was paid for and stands in no comparison.
+fn not_compared(costs: &Costs) -> String {
+    let is_compared = |name: &&str| costs.what_if.iter().any(|one| one.deployment == **name);
+    let paid = costs.items.iter();
+    let paid = paid.filter_map(|item| item.deployment.as_deref());
+    let others: BTreeSet<&str> = paid.filter(|name| !is_compared(name)).collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => {
+            let names = Vec::from_iter(others).join(", ");
+            format!(
+                "\nNot compared, for want of a serverless and a pod tier, or of a price of both: {names}."
+            )
+        }
+    }
 }

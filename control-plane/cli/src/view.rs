@@ -218,6 +218,8 @@ pub(crate) struct Times {
     pub(crate) pod_service_s: Option<f64>,
     pub(crate) cold_start_s: Option<f64>,
     pub(crate) boot_s: Option<f64>,
+    /// How long a pod stays without work; `None` = for ever.
+    pub(crate) pod_idle_s: Option<f64>,
     #[serde(default)]
     pub(crate) measured: Counts,
 }
@@ -310,8 +312,12 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// Whether the rate may move the deployment between serverless and pod.
     pub(crate) fn rate_decides(&self) -> bool {
-        let has = |tier| self.tiers.is_empty() || self.tiers.contains(&tier);
-        has(Tier::Serverless) && has(Tier::Pod) && !self.pod_pinned
+        self.has(Tier::Serverless) && self.has(Tier::Pod) && !self.pod_pinned
+    }
+
+    /// Whether the deployment has `tier`; yes, when the server does not say.
+    pub(crate) fn has(&self, tier: Tier) -> bool {
+        self.tiers.is_empty() || self.tiers.contains(&tier)
     }
 
     /// What made the thresholds: two rates, where the server does not say.

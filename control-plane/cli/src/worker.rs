@@ -54,7 +54,7 @@ pub(crate) struct Worker {
     )]
     docker: String,
     /// Jobs that it runs at a time
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = crate::args::whole(1..=10_000))]
     permits: u32,
     /// Memory for models; once for each GPU
     #[arg(long, value_name = "SIZE", required = true, value_parser = parse_size)]

@@ -172,6 +172,11 @@ impl Controlled {
         failures.max_by_key(|b| b.until).map(|b| b.error.clone())
     }
 
+    /// Whether the last start of `tier` failed, also after its back-off.
+    pub(crate) fn has_failed(&self, tier: Tier) -> bool {
+        self.state().back_offs[tier].is_some()
+    }
+
     /// The backend of the user's own instance.
     pub(crate) fn dedicated(&self) -> Option<Arc<Backend>> {
         self.state().dedicated.clone()

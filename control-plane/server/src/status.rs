@@ -105,9 +105,9 @@ impl ControlPlane {
         if live.waiting() > 0 || instances.iter().any(|i| i.state().is_starting()) {
             return State::Starting;
         }
-        match deployment.last_failure() {
-            Some(_) => State::Failed,
-            None => State::Idle,
+        match has_failed(deployment, now) {
+            true => State::Failed,
+            false => State::Idle,
         }
     }
 
@@ -115,13 +115,26 @@ impl ControlPlane {
         let failure = deployment.last_failure();
         match (state, failure) {
             (State::Failed, Some(error)) => format!("{}: {}", error.code, error.detail),
-            (State::Running, Some(error)) if deployment.live.current() != Some(Tier::Dedicated) => {
+            (State::Running | State::Idle, Some(error))
+                if deployment.live.current() != Some(Tier::Dedicated) =>
+            {
                 format!("another start failed: {}: {}", error.code, error.detail)
             }
             (State::Stopped | State::Draining, _) => "stopped by a person".to_owned(),
             _ => deployment.live.decide(now).reason.to_string(),
         }
     }
+}
+
+/// Whether no tier is left that could serve the next request: the last start of
+/// each one failed.
+fn has_failed(deployment: &Controlled, now: Moment) -> bool {
+    let view = deployment.live.view(now);
+    let forced = view.forced.filter(|tier| view.tiers.has(*tier));
+    let mut could_serve = Tier::ALL
+        .into_iter()
+        .filter(|tier| view.tiers.has(*tier) && forced.is_none_or(|forced| forced == *tier));
+    could_serve.all(|tier| deployment.has_failed(tier))
 }
 
 /// The user's own instance serves before any request has asked.

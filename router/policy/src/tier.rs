@@ -76,6 +76,11 @@ impl TierSet {
         self.0 & (1 << tier as u8) != 0
     }
 
+    /// Whether every tier of `other` is in it.
+    pub const fn has_all(self, other: TierSet) -> bool {
+        self.0 & other.0 == other.0
+    }
+
     /// Whether no tier is in it.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

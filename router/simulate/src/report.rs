@@ -18,6 +18,10 @@ pub struct Report {
     pub optimum: OptimumReport,
     /// Each policy, in the order asked for.
     pub policies: Vec<PolicyReport>,
+    /// The deployments that the sums above leave out: they lack a tier that
+    /// others choose with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Each value of `model` by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<DeploymentReport>,
@@ -164,15 +168,10 @@ impl Report {
         names: &[String],
         span: Duration,
     ) -> Self {
-        // What has no serverless tier has nothing to choose between.
-        let compared = || counted.iter().filter(|c| c.has(Tier::Serverless));
-        let any = compared().next().is_some();
-        let optimum = any.then(|| compared().map(|counted| counted.optimum).sum::<f64>());
-        let tiers = match compared().all(|c| c.has(Tier::Pod)) {
-            true => Assumptions::both_tiers(),
-            false => TierSet::EMPTY.with(Tier::Serverless),
-        };
-        let tiers = optimum.map_or(TierSet::EMPTY, |_| tiers);
+        let tiers = comparable(counted);
+        let is_compared = |c: &Counted<'_>| c.assumptions.tiers.has_all(tiers);
+        let compared = || counted.iter().filter(|c| is_compared(c));
+        let optimum = (!tiers.is_empty()).then(|| compared().map(|c| c.optimum).sum::<f64>());
         let sums: Vec<Tally> = (0..candidates.len())
             .map(|i| {
                 let mut sum = Tally::default();
@@ -186,6 +185,10 @@ impl Report {
             assumptions: AssumptionsReport::of(assumptions),
             optimum: OptimumReport::of(optimum),
             policies: policies(candidates, &all, optimum, tiers),
+            left_out: std::iter::zip(names, counted)
+                .filter(|(_, counted)| !is_compared(counted))
+                .map(|(name, _)| name.clone())
+                .collect(),
             deployments: std::iter::zip(names, counted)
                 .map(|(name, c)| DeploymentReport {
                     model: name.clone(),
@@ -198,6 +201,16 @@ impl Report {
                 .collect(),
         }
     }
+}
+
+/// The tiers that what is summed up has to have: serverless and pod, where any
+/// deployment chooses between them; else serverless; else there is nothing to compare.
+fn comparable(counted: &[Counted<'_>]) -> TierSet {
+    let serverless = TierSet::EMPTY.with(Tier::Serverless);
+    [Assumptions::both_tiers(), serverless]
+        .into_iter()
+        .find(|tiers| counted.iter().any(|c| c.assumptions.tiers.has_all(*tiers)))
+        .unwrap_or(TierSet::EMPTY)
 }
 
 impl TraceReport {

@@ -1,10 +1,12 @@
 //! How far the next switch is.
 
+use std::time::Duration;
+
 use thermocline_policy::Tier;
 
 use super::prose::window;
 use super::{money, words};
-use crate::output::counted;
+use crate::output::{about, counted};
 use crate::view::{Decision, Inputs};
 
 /// What has to happen for another tier to be taken.
@@ -25,6 +27,19 @@ pub(super) fn switch(name: &str, decision: &Decision) -> Option<String> {
         (_, Tier::Serverless) => return Some(promotion(decision)),
     };
     Some(text.to_owned())
+}
+
+/// That a pod also ends without work, whatever the window still holds.
+pub(super) fn idle_stop(decision: &Decision) -> Option<String> {
+    let stays = decision.inputs.pod_pinned || decision.idle_stop.is_some();
+    let idle = decision.costs.as_ref()?.times.pod_idle_s?;
+    let idle = Duration::try_from_secs_f64(idle).ok()?;
+    (decision.tier == Tier::Pod && !stays).then(|| {
+        format!(
+            "{} without a request stop its pod at the latest, whatever the rate.",
+            about(idle)
+        )
+    })
 }
 
 const NO_RATE: &str = "The request rate changes nothing here.";

@@ -37,6 +37,7 @@ pub(super) fn tell(name: &str, decision: &Decision) -> String {
     lines.extend(money::tell(decision));
     lines.extend(decision.budget.iter().flat_map(budget::sentences));
     lines.extend(next::switch(name, decision));
+    lines.extend(next::idle_stop(decision));
     let refusals = decision.alternatives.iter();
     lines.extend(refusals.map(|tier| refusal(tier, inputs)));
     lines.push(format!("Decided at {}.", decision.at));
@@ -69,9 +70,9 @@ pub(super) fn traffic(decision: &Decision) -> String {
     };
     let limits = match inputs.rate_decides() && inputs.goes_by_count() {
         true => format!(
-            "; {} or more promote to pod, fewer than {} demote",
+            "; {} or more promote to pod, {} demote",
             inputs.promotes_from(),
-            inputs.demotes_below()
+            demoting(inputs)
         ),
         false => String::new(),
     };
@@ -82,6 +83,14 @@ pub(super) fn traffic(decision: &Decision) -> String {
         inputs.rps,
         widened(decision).unwrap_or_default()
     )
+}
+
+/// The counts that demote.
+fn demoting(inputs: &Inputs) -> String {
+    match inputs.demotes_below() {
+        0 => "none".to_owned(),
+        least => format!("fewer than {least}"),
+    }
 }
 
 /// Why the window is longer than the one asked for.

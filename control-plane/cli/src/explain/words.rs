@@ -70,6 +70,7 @@ fn promoted(inputs: &Inputs) -> String {
 
 fn not_promoted(inputs: &Inputs) -> String {
     let words = match inputs.basis() {
+        _ if !inputs.has(Tier::Pod) => "there is no pod tier",
         "regret" => "what a pod would have saved does not pay for a switch yet",
         "never_pays" => "at these prices a pod never pays",
         "awaited_prices" => AWAITED,

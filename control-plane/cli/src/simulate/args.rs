@@ -52,7 +52,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pod_idle: Option<Duration>,
     /// Requests that one worker or pod has in hand at a time [default: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = crate::args::whole(1..=65_536))]
     concurrency: Option<u32>,
     /// What a second of one user's waiting is worth, dollars; 0 = money alone counts [default: 0]
     #[arg(long, value_name = "USD", value_parser = per_second)]

@@ -34,6 +34,7 @@ pub(super) fn tell(report: &Report) -> String {
         ),
         None => "\nWithout a serverless tier there is nothing to compare.\n".to_owned(),
     });
+    out.extend(left_out(report));
     for one in &report.deployments {
         out.push_str(&format!(
             "\n{} ({}, optimum {})\n",
@@ -47,6 +48,18 @@ pub(super) fn tell(report: &Report) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Which deployments the sums are without.
+fn left_out(report: &Report) -> Option<String> {
+    let count = report.left_out.len() as u64;
+    (count > 0).then(|| {
+        format!(
+            "{} with one tier alone, of whose cost no policy decides, left out of these sums: {}.\n",
+            counted(count, "deployment"),
+            report.left_out.join(", ")
+        )
+    })
 }
 
 fn arrivals(trace: &TraceReport) -> String {

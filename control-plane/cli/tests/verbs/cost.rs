@@ -45,9 +45,27 @@ async fn what_would_have_been_stands_beside_what_was_paid() {
         out.contains("SERVERLESS ALONE") && out.contains("33.36"),
         "{out}"
     );
+    assert!(!out.contains("Not compared"), "{out}");
     let (json, _) = ran(&["cost", "-o", "json"]).await;
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["what_if"][0]["optimum_usd"], 3.2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_compared_is_named() {
+    let mut costs = costs();
+    let item = json!({
+        "deployment": "whisper", "tier": "pod", "provider": null, "hours": 1.0, "usd": 1.39,
+        "idle_usd": 0.0, "nano_usd": 1_390_000_000_u64
+    });
+    costs["items"].as_array_mut().unwrap().push(item);
+    let stub = Stub::start([("GET /api/v1/costs", json_reply(200, &costs))]).await;
+    let ran = stub.run(&["cost", "--what-if"]).await;
+    assert!(
+        ran.out.ends_with("or of a price of both: whisper.\n"),
+        "{}",
+        ran.out
+    );
 }
 
 #[tokio::test]

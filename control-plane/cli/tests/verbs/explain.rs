@@ -152,6 +152,31 @@ async fn no_switch_is_promised_to_a_tier_that_it_lacks() {
         text.contains("The request rate changes nothing here.\n"),
         "{text}"
     );
+    assert!(
+        text.starts_with(
+            "sdxl is served by serverless: there is no pod tier (rule `below_promote`).\n"
+        ),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_stops_a_pod_without_a_demotion_is_told_too() {
+    let mut decision = decision("pod", "pod_warm", 72);
+    decision["inputs"]["demote_count"] = json!(0);
+    decision["costs"] = json!({
+        "break_even": { "rps": null, "answer": "never" }, "tiers": [],
+        "times": { "pod_idle_s": 600.0 },
+    });
+    let text = explained(&decision).await;
+    assert!(
+        text.contains("; 60 or more promote to pod, none demote.\n"),
+        "{text}"
+    );
+    let stop = "10m without a request stop its pod at the latest, whatever the rate.\n";
+    assert!(text.contains(stop), "{text}");
+    decision["inputs"]["pod_pinned"] = json!(true);
+    assert!(!explained(&decision).await.contains(stop));
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ async fn flags_that_make_no_sense_are_exit_2() {
         ("--slot", "0s", "from 1s to 1h"),
         ("--window", "0s", "from 1s to 24h"),
         ("--boot", "-5s", "must not be negative"),
-        ("--concurrency", "0", "1..=65536"),
+        ("--concurrency", "0", "from 1 to 65536"),
         ("--objective", "8s", "p95=8s"),
         ("--objective", "p95=0s", "above 0s"),
         ("--seed", "-1", "from 0 to 18446744073709551615"),
@@ -361,4 +361,63 @@ async fn a_policy_is_not_costed_for_a_tier_that_is_not_there() {
         assert_eq!(policy["cost_usd"], 0.004, "{policy}");
     }
     assert_eq!(json["optimum"]["cost_usd"], 0.004);
+}
+
+#[tokio::test]
+async fn what_has_one_tier_is_left_out_of_the_sums_and_named() {
+    let reply = json!({ "slot_s": 10, "next": null, "items": [
+        { "deployment": "both", "slot": 180_000_000, "arrivals": 1 },
+        { "deployment": "no-pod", "slot": 180_000_000, "arrivals": 5 },
+        { "deployment": "no-serverless", "slot": 180_000_000, "arrivals": 7 },
+    ]});
+    let known = |tiers: Value| {
+        json_reply(
+            200,
+            &json!({
+                "inputs": { "tiers": tiers },
+                "costs": {
+                    "prices": { "serverless_usd_per_s": 0.001, "pod_usd_per_hour": 3.6, "value_of_wait_usd_per_s": 0.0 },
+                    "times": {
+                        "service_s": 1.0, "cold_start_s": 2.0, "billed_cold_share": 1.0, "boot_s": 5.0,
+                        "serverless_idle_s": 1.0, "concurrency": 4, "pod_idle_s": 60.0, "window_s": 120.0
+                    },
+                    "objective": null
+                }
+            }),
+        )
+    };
+    let stub = Stub::start([
+        ("GET /api/v1/costs/arrivals", json_reply(200, &reply)),
+        (
+            "GET /api/v1/deployments/both/decision",
+            known(json!(["serverless", "pod"])),
+        ),
+        (
+            "GET /api/v1/deployments/no-pod/decision",
+            known(json!(["serverless"])),
+        ),
+        (
+            "GET /api/v1/deployments/no-serverless/decision",
+            known(json!(["pod"])),
+        ),
+    ])
+    .await;
+    let args = ["simulate", "--from-ledger", "24h"];
+    let ran = stub.run(&[&args[..], &["-o", "json"]].concat()).await;
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["left_out"], json!(["no-pod", "no-serverless"]));
+    // A cold start of 2 s, 1 s of work and 1 s idle, once.
+    assert_eq!(json["policies"][0]["cost_usd"], 0.004, "{json}");
+    let [both, no_pod, no_serverless] = [0, 1, 2].map(|i| &json["deployments"][i]["policies"]);
+    assert_eq!(json["policies"][1]["cost_usd"], both[1]["cost_usd"]);
+    assert!(both[1]["cost_usd"].is_f64(), "{both}");
+    assert_eq!(no_pod[1]["lacks"], "pod", "{no_pod}");
+    assert_eq!(no_serverless[0]["lacks"], "serverless", "{no_serverless}");
+    let ran = stub.run(&args).await;
+    assert!(
+        ran.out
+            .contains("left out of these sums: no-pod, no-serverless.\n"),
+        "{}",
+        ran.out
+    );
 }

@@ -166,17 +166,20 @@ fn otherwise(what_if: &[WhatIfEntry]) -> Vec<Value> {
 fn read_by(text: &str) -> Result<By, Problem> {
     let mut by = By::default();
     for word in text.split(',') {
-        match word {
-            "hour" => by.hour = true,
-            "deployment" => by.deployment = true,
-            "tier" => by.tier = true,
-            "provider" => by.provider = true,
+        let field = match word {
+            "hour" => &mut by.hour,
+            "deployment" => &mut by.deployment,
+            "tier" => &mut by.tier,
+            "provider" => &mut by.provider,
             _ => {
                 return Err(wrong(
                     "by",
                     "must be some of hour, deployment, tier, provider, with commas",
                 ));
             }
+        };
+        if std::mem::replace(field, true) {
+            return Err(wrong("by", &format!("names {word} twice")));
         }
     }
     Ok(by)

@@ -186,6 +186,11 @@ async fn what_was_paid_without_a_request_in_hand_is_told_apart_hour_by_hour() {
     latch.open();
     assert_eq!(sent.await.unwrap().status, 200);
     scene.pass(secs(48)).await;
+    let (status, twice) = scene.admin(Method::GET, "/costs?by=tier,hour,tier").await;
+    assert_eq!(
+        (status, &twice["detail"]),
+        (400, &json!("by: names tier twice"))
+    );
     let path = "/costs?by=hour,tier";
     let (_, costs) = scene.admin(Method::GET, path).await;
     let item = &costs["items"][0];

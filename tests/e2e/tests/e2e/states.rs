@@ -46,6 +46,34 @@ async fn b48_zero_running_stopped_and_failed_are_four_states() {
 }
 
 #[tokio::test]
+async fn a_pod_that_cannot_be_had_is_no_failure_while_serverless_serves() {
+    let scene = Scene::new(ok()).await;
+    let policy = json!({ "window": "60s", "promote_rps": 0.1, "demote_rps": 0.05 });
+    scene
+        .deploy(both_tiers(), json!({ "policy": policy }))
+        .await;
+    assert_eq!(scene.get().await.status, 200);
+    let sold_out = Fault::Refused(ProviderErrorKind::NoCapacity);
+    scene.cloud.fail_next(Call::Create, 1_000, sold_out);
+    scene.step(SECOND).await;
+    for _ in 0..8 {
+        assert_eq!(scene.get().await.status, 200);
+    }
+    let told = async |state: &str| {
+        let status = scene.until_state(state).await;
+        assert_eq!(status["tier"], "serverless", "{status}");
+        let reason = status["reason"].as_str().unwrap_or_default().to_owned();
+        assert!(
+            reason.starts_with("another start failed: no_capacity"),
+            "{status}"
+        );
+    };
+    told("running").await;
+    scene.pass(secs(120)).await;
+    told("idle").await;
+}
+
+#[tokio::test]
 async fn asleep_it_answers_503_until_it_is_woken() {
     let scene = cold().await;
     assert_eq!(
