@@ -158,6 +158,17 @@ impl Registered {
         self.listing().shrunken()
     }
 
+    /// The same for people.
+    pub(crate) fn shrunken_text(&self) -> Option<String> {
+        let Shrunken {
+            missing, before, ..
+        } = self.shrunken()?;
+        Some(format!(
+            "it lists {missing} of {before} instances no more; \
+             not believed before each is known to be gone"
+        ))
+    }
+
     /// While its lists are not believed: what they lack, and whether a look at
     /// one of these says anything yet.
     pub(crate) fn doubtful(&self) -> Option<(Vec<String>, bool)> {

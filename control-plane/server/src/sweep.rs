@@ -17,7 +17,7 @@ use thermocline_provider::{Provider, ProviderInstance, ProviderState};
 
 use crate::control::ControlPlane;
 use crate::instance::Instance;
-use crate::provider::Registered;
+use crate::provider::{Registered, Shrunken};
 use orphans::Unknown;
 
 /// How often a provider is listed without a hint.
@@ -129,18 +129,19 @@ impl ControlPlane {
         }
         let shrunken = provider.shrunken();
         if let (Some(shrunken), false) = (shrunken, memory.alarmed) {
-            let (missing, before) = (shrunken.missing, shrunken.before);
-            let text = format!(
-                "provider {} lists {missing} of {before} instances no more: \
-                 not believed before each is known to be gone",
-                provider.name
-            );
-            tracing::error!(provider = provider.name, "{text}");
-            let body = json!({ "provider": provider.name, "missing": missing, "before": before });
-            self.events.tell("provider.shrunken", None, &text, body);
+            self.tell_shrunken(provider, shrunken);
         }
         memory.alarmed = shrunken.is_some();
         changed
+    }
+
+    fn tell_shrunken(&self, provider: &Registered, shrunken: Shrunken) {
+        let (missing, before) = (shrunken.missing, shrunken.before);
+        let what = provider.shrunken_text().unwrap_or_default();
+        let text = format!("provider {}: {what}", provider.name);
+        tracing::error!(provider = provider.name, "{text}");
+        let body = json!({ "provider": provider.name, "missing": missing, "before": before });
+        self.events.tell("provider.shrunken", None, &text, body);
     }
 
     fn tell_health(&self, provider: &Registered) {

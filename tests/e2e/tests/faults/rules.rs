@@ -151,6 +151,12 @@ fn a_shutdown_leaves_instances_running_and_finds_them_again() {
     assert_eq!((truth.created, truth.count(Call::Delete)), (2, 0));
 }
 
+/// What an operator is told of the provider.
+fn trouble(world: &mut World) -> String {
+    let (_, told) = world.admin(Method::GET, "/providers", None).unwrap();
+    told["items"][0]["last_error"].to_string()
+}
+
 /// What a key for another account would see: nothing at all, and no error.
 #[test]
 fn a_suddenly_shrunken_list_is_no_information_and_told_of() {
@@ -165,8 +171,10 @@ fn a_suddenly_shrunken_list_is_no_information_and_told_of() {
     let told = world.told();
     let alarms = told.iter().filter(|kind| *kind == "provider.shrunken");
     assert_eq!(alarms.count(), 1);
+    assert!(trouble(&mut world).contains("4 of 4 instances"));
     over.open();
     world.pass(secs(20), secs(5));
+    assert_eq!(trouble(&mut world), "null");
     let truth = world.cloud.truth();
     assert_eq!((truth.created, truth.count(Call::Delete)), (4, 0));
 }
