@@ -51,7 +51,7 @@ RULES = [
         (SERVER + "sweep/orphans.rs", "        unknown.attempts += 1;\n", "        if !seen.id.is_empty() {\n            return;\n        }\n        unknown.attempts += 1;\n"),
     ]),
     ("sweep-of-missing", "rules::an_instance_that_vanished", [
-        (SERVER + "sweep/missing.rs", "self.lost_instance(&instance, \"it vanished\").await;", "tracing::debug!(\"it vanished\");"),
+        (SERVER + "sweep/missing.rs", "self.lost_instance(&instance, \"it vanished\").await,", "tracing::debug!(\"it vanished\"),"),
     ]),
     ("brake", "rules::a_suddenly_shrunken", [
         (SERVER + "provider/listing.rs", "missing >= FEWEST &&", "missing >= FEWEST * 1_000 &&"),
