@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use lapin::Error;
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use thermocline_clock::Clock;
@@ -9,6 +9,7 @@ use thermocline_policy::Moment;
 use tokio::sync::OwnedMutexGuard;
 
 use super::look::look;
+use super::names::Names;
 use super::session::Session;
 use super::topology;
 use crate::{BrokerError, Limits};
@@ -17,7 +18,7 @@ use crate::{BrokerError, Limits};
 /// is done once in a while for each that is used; one at a time for a queue.
 pub(super) struct Declared {
     queues: Mutex<HashMap<String, Known>>,
-    dead: String,
+    names: Names,
     limits: Limits,
     clock: Clock,
 }
@@ -29,6 +30,8 @@ type Known = Arc<tokio::sync::Mutex<Option<Seen>>>;
 struct Seen {
     /// When it was last declared.
     at: Moment,
+    /// When it was first seen.
+    since: Moment,
     standing: Standing,
 }
 
@@ -37,8 +40,6 @@ struct Seen {
 enum Standing {
     /// A crash of the broker may take it along.
     Young {
-        /// When it was first seen.
-        since: Moment,
         /// Whether it was not there before we made it.
         ours: bool,
     },
@@ -50,52 +51,67 @@ enum Standing {
 
 /// A queue of which a crash may have left nothing but the name, while nobody
 /// else of this process uses it.
-pub(super) struct Doubt(OwnedMutexGuard<Option<Seen>>);
+pub(super) struct Doubt {
+    seen: OwnedMutexGuard<Option<Seen>>,
+    queue: String,
+    lock: String,
+}
 
 impl Doubt {
+    pub(super) fn queue(&self) -> &str {
+        &self.queue
+    }
+
+    /// Whoever mends it holds this among the processes of the installation.
+    pub(super) fn lock(&self) -> &str {
+        &self.lock
+    }
+
     /// It takes messages after all.
     pub(super) fn dispel(mut self) {
-        if let Some(seen) = self.0.as_mut() {
+        if let Some(seen) = self.seen.as_mut() {
             seen.standing = Standing::Settled;
         }
     }
 }
 
 impl Declared {
-    pub(super) fn new(dead: String, limits: Limits, clock: Clock) -> Self {
+    pub(super) fn new(names: Names, limits: Limits, clock: Clock) -> Self {
         Declared {
             queues: Mutex::default(),
-            dead,
+            names,
             limits,
             clock,
         }
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Declares what every installation has to a broker that was just connected to.
+    pub(super) async fn found(&self, session: &Session) -> Result<(), BrokerError> {
+        let queues: Vec<String> = self.names.standing().collect();
+        let each = queues.iter().map(|queue| self.declare_anew(queue, session));
+        try_join_all(each).await.map(drop)
     }
 
     /// Makes sure that `queue` is there, and stays for half its idle time at least.
     pub(super) async fn ensure(&self, queue: &str, session: &Session) -> Result<(), BrokerError> {
         let known = self.known(queue);
         let mut seen = known.lock().await;
-        let at = self.clock.now();
-        if seen.is_some_and(|seen| at.since(seen.at) < self.fresh()) {
-            return Ok(());
+        if !seen.is_some_and(|seen| self.is_fresh(seen)) {
+            *seen = Some(self.make(queue, *seen, session).await?);
+            drop(seen);
+            self.forget_idle();
         }
-        let standing = match *seen {
-            Some(seen) => {
-                self.declare(queue, session).await?;
-                seen.standing
-            }
-            None => self.make(queue, session).await?,
-        };
-        *seen = Some(Seen { at, standing });
-        drop(seen);
-        self.forget_idle();
         Ok(())
     }
 
     /// Whether it is known to be there without asking.
     pub(super) async fn knows(&self, queue: &str) -> bool {
         let seen = self.seen(queue).await;
-        seen.is_some_and(|seen| self.clock.now().since(seen.at) < self.fresh())
+        seen.is_some_and(|seen| self.is_fresh(seen))
     }
 
     /// It turned out not to be there.
@@ -103,26 +119,44 @@ impl Declared {
         self.lock().remove(queue);
     }
 
-    /// Waits until `queue` has been there long enough to survive a crash of the
-    /// broker; whether it has, when `session` may have been lost meanwhile.
+    /// Waits until `queue` has been there long enough to survive a crash of the broker;
+    /// whether what `session` put into it does. However many wait, the broker is asked once.
     pub(super) async fn settles(&self, queue: &str, session: &Session) -> bool {
-        let (since, ours) = match self.seen(queue).await.map(|seen| seen.standing) {
-            Some(Standing::Young { since, ours }) => (since, ours),
-            standing => return standing != Some(Standing::Doubtful),
+        let Some(first) = self.seen(queue).await else {
+            return false;
         };
-        let settles = self.clock.sleep_until(since + self.limits.settling);
-        let lasted = tokio::select! {
-            biased;
-            () = session.lost() => false,
-            // The broker may have gone without a word.
-            () = settles => session.ask(session.side_channel()).await.is_ok(),
-        };
-        match (lasted, ours) {
-            (true, _) => self.stands(queue, Standing::Settled).await,
-            (false, true) => self.stands(queue, Standing::Doubtful).await,
-            (false, false) => {}
+        match first.standing {
+            Standing::Settled => return true,
+            Standing::Doubtful => return false,
+            Standing::Young { .. } => {}
         }
-        lasted
+        tokio::select! {
+            biased;
+            () = session.lost() => {}
+            () = self.clock.sleep_until(first.since + self.limits.settling) => {}
+        }
+        self.judge(queue, first.since, session).await
+    }
+
+    /// Decides what a queue is that was young at first; whether it is the same and settled.
+    async fn judge(&self, queue: &str, since: Moment, session: &Session) -> bool {
+        let Some(known) = self.lock().get(queue).cloned() else {
+            return false;
+        };
+        let mut known = known.lock().await;
+        let Some(seen) = known.as_mut().filter(|seen| seen.since == since) else {
+            return false;
+        };
+        if let Standing::Young { ours } = seen.standing {
+            // The broker may have gone without a word.
+            let lasted = !session.is_lost() && session.side_channel().await.is_ok();
+            match (lasted, ours) {
+                (true, _) => seen.standing = Standing::Settled,
+                (false, true) => seen.standing = Standing::Doubtful,
+                (false, false) => {}
+            }
+        }
+        seen.standing == Standing::Settled
     }
 
     /// The queue for oneself, if it is doubtful.
@@ -130,20 +164,45 @@ impl Declared {
         let known = self.lock().get(queue).cloned()?;
         let seen = known.lock_owned().await;
         let doubtful = seen.is_some_and(|seen| seen.standing == Standing::Doubtful);
-        doubtful.then(|| Doubt(seen))
+        doubtful.then(|| Doubt {
+            seen,
+            queue: queue.to_owned(),
+            lock: self.names.mending(queue),
+        })
     }
 
-    /// Declares a queue of which nothing is known.
-    async fn make(&self, queue: &str, session: &Session) -> Result<Standing, BrokerError> {
-        let ours = look(session, queue).await?.is_none();
+    /// Declares a queue, whatever was known of it before.
+    async fn declare_anew(&self, queue: &str, session: &Session) -> Result<(), BrokerError> {
+        let known = self.known(queue);
+        let mut seen = known.lock().await;
+        *seen = Some(self.make(queue, *seen, session).await?);
+        Ok(())
+    }
+
+    /// Declares a queue that was `seen` before, unless it is new; one that is there no
+    /// longer is new.
+    async fn make(
+        &self,
+        queue: &str,
+        seen: Option<Seen>,
+        session: &Session,
+    ) -> Result<Seen, BrokerError> {
+        let found = look(session, queue).await?.is_some();
         self.declare(queue, session).await?;
-        let since = self.clock.now();
-        Ok(Standing::Young { since, ours })
+        let at = self.clock.now();
+        Ok(match seen.filter(|_| found) {
+            Some(seen) => Seen { at, ..seen },
+            None => Seen {
+                at,
+                since: at,
+                standing: Standing::Young { ours: !found },
+            },
+        })
     }
 
     async fn declare(&self, queue: &str, session: &Session) -> Result<(), BrokerError> {
-        let channel = session.ask(session.side_channel()).await?;
-        let declaring = topology::declare_queue(&channel, queue, &self.dead, &self.limits);
+        let channel = session.side_channel().await?;
+        let declaring = topology::declare_queue(&channel, queue, &self.names, &self.limits);
         match session.try_ask(declaring).await? {
             Ok(()) => Ok(()),
             // It is there, made by another version with other arguments.
@@ -157,20 +216,9 @@ impl Declared {
         *known.lock().await
     }
 
-    /// A young queue stands otherwise from now on.
-    async fn stands(&self, queue: &str, standing: Standing) {
-        let known = self.lock().get(queue).cloned();
-        if let Some(known) = known
-            && let Some(seen) = known.lock().await.as_mut()
-            && matches!(seen.standing, Standing::Young { .. })
-        {
-            seen.standing = standing;
-        }
-    }
-
-    /// For how long after a declaration nothing needs to be done.
-    fn fresh(&self) -> Duration {
-        self.limits.queue_idle / 2
+    /// Whether nothing needs to be done for what was declared then.
+    fn is_fresh(&self, seen: Seen) -> bool {
+        self.clock.now().since(seen.at) < self.limits.queue_idle / 2
     }
 
     fn known(&self, queue: &str) -> Known {

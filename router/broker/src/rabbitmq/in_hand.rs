@@ -124,14 +124,20 @@ impl Held {
             }
         };
         Letter {
+            queues: passes(&exchange, &key),
             exchange,
-            makes_queue: key != names.dead(),
             key,
             properties,
             data: envelope.data(),
             mandatory: true,
         }
     }
+}
+
+/// The queues on the way to `key`: a delay has the name of its exchange.
+fn passes(exchange: &str, key: &str) -> Vec<String> {
+    let all = [exchange, key].into_iter();
+    all.filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
 impl InHand {

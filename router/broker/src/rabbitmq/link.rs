@@ -6,8 +6,9 @@ use thermocline_clock::Clock;
 use thermocline_policy::Moment;
 use tokio::sync::watch;
 
-use super::names::Names;
+use super::declared::Declared;
 use super::session::Session;
+use super::topology;
 use crate::BrokerError;
 
 /// Between two attempts to connect: at first, and at most.
@@ -30,11 +31,11 @@ enum State {
 
 impl Link {
     /// Begins to connect.
-    pub(super) fn start(uri: AMQPUri, names: Names, clock: Clock) -> Self {
+    pub(super) fn start(uri: AMQPUri, declared: Arc<Declared>, clock: Clock) -> Self {
         let (sender, state) = watch::channel(State::Down("not connected yet".into()));
         let keeper = Keeper {
             uri,
-            names,
+            declared,
             clock: clock.clone(),
             state: sender,
         };
@@ -78,7 +79,7 @@ impl State {
 /// What opens sessions for a link.
 struct Keeper {
     uri: AMQPUri,
-    names: Names,
+    declared: Arc<Declared>,
     clock: Clock,
     state: watch::Sender<State>,
 }
@@ -88,7 +89,7 @@ impl Keeper {
         let mut pause = FIRST_PAUSE;
         while !self.state.is_closed() {
             let opened_at = self.clock.now();
-            let why = match Session::open(&self.uri, &self.names, &self.clock).await {
+            let why = match self.open().await {
                 Ok(session) => self.hold(Arc::new(session)).await,
                 Err(error) => detailed(&error),
             };
@@ -100,6 +101,14 @@ impl Keeper {
             self.clock.sleep(pause).await;
             pause = LONGEST_PAUSE.min(pause * 2);
         }
+    }
+
+    /// A session of a broker that has what every installation has.
+    async fn open(&self) -> Result<Session, BrokerError> {
+        let session = Session::open(&self.uri, &self.clock).await?;
+        topology::declare_exchanges(&session, self.declared.names()).await?;
+        self.declared.found(&session).await?;
+        Ok(session)
     }
 
     /// Offers `session` until it is lost; then says why it was.

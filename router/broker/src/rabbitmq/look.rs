@@ -8,7 +8,7 @@ use crate::{BrokerError, Depth};
 
 /// How deep `queue` is; `None` where there is none.
 pub(super) async fn look(session: &Session, queue: &str) -> Result<Option<Depth>, BrokerError> {
-    let channel = session.ask(session.side_channel()).await?;
+    let channel = session.side_channel().await?;
     let options = QueueDeclareOptions {
         passive: true,
         ..QueueDeclareOptions::default()

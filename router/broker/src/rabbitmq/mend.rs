@@ -5,12 +5,14 @@
 //! begins a log that never gets a leader: the queue is there, takes nothing and
 //! gives nothing, until it is deleted. That is done here, where it harms nobody:
 //! we made the queue, nothing that was in it was called published yet, it seems
-//! empty, and it does not take a message.
+//! empty, and it does not take a message, or answer who asks for one.
 
 use std::time::Duration;
 
 use lapin::Channel;
-use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions, QueueDeleteOptions};
+use lapin::options::{
+    BasicGetOptions, ConfirmSelectOptions, QueueDeclareOptions, QueueDeleteOptions,
+};
 use lapin::protocol::AMQPSoftError;
 use lapin::types::AMQPValue;
 
@@ -20,7 +22,7 @@ use super::publisher::{Fate, Letter, fate, send};
 use super::session::{Session, table};
 use crate::{BrokerError, Depth};
 
-/// How long a queue may take to confirm a message before it counts as silent.
+/// How long a queue may take to answer before it counts as silent.
 const TRIAL: Duration = Duration::from_secs(3);
 
 /// How long the server may take to delete a queue; it asks the queue itself for
@@ -31,22 +33,55 @@ const DELETION: Duration = Duration::from_secs(20);
 /// than a trial, a deletion and the calls between take.
 const LOCK_MS: i64 = 60_000;
 
-/// Publishes `letter` to a doubtful queue; [`Fate::Returned`] once a silent one
-/// is no more. Under `lock` one process of the installation does so at a time.
+/// Publishes `letter` to the doubtful queue where it lands; [`Fate::Returned`] once a
+/// silent one is no more.
 pub(super) async fn publish(
     letter: &Letter,
     session: &Session,
     doubt: Doubt,
-    lock: &str,
 ) -> Result<Fate, BrokerError> {
-    let channel = session.ask(session.side_channel()).await?;
-    take_lock(&channel, session, lock).await?;
-    let published = try_out(letter, session, doubt).await;
-    let unlocking = channel.queue_delete(lock.into(), QueueDeleteOptions::default());
+    let channel = session.ask(session.own_channel()).await?;
+    let publishing = async {
+        let confirming = ConfirmSelectOptions::default();
+        channel.confirm_select(confirming).await?;
+        send(letter, &channel).await
+    };
+    match try_out(&doubt, session, publishing).await? {
+        Some(confirmed) => {
+            doubt.dispel();
+            fate(&confirmed)
+        }
+        None => Ok(Fate::Returned),
+    }
+}
+
+/// Asks a doubtful queue for a message, which goes back with its channel; whether
+/// it is still there, since a silent one is deleted.
+pub(super) async fn revive(session: &Session, doubt: Doubt) -> Result<bool, BrokerError> {
+    let channel = session.ask(session.own_channel()).await?;
+    let asking = channel.basic_get(doubt.queue().into(), BasicGetOptions::default());
+    let answered = try_out(&doubt, session, asking).await?.is_some();
+    if answered {
+        doubt.dispel();
+    }
+    Ok(answered)
+}
+
+/// What comes of `trial`; `None` where nothing did and the queue was deleted. Under
+/// its lock one process of the installation does so at a time.
+async fn try_out<T>(
+    doubt: &Doubt,
+    session: &Session,
+    trial: impl Future<Output = lapin::Result<T>>,
+) -> Result<Option<T>, BrokerError> {
+    let channel = session.ask(session.own_channel()).await?;
+    take_lock(&channel, session, doubt.lock()).await?;
+    let tried = answer(doubt.queue(), session, trial).await;
+    let unlocking = channel.queue_delete(doubt.lock().into(), QueueDeleteOptions::default());
     // Where that fails the session is lost, and the lock with it; where nobody waits
     // for this any more, the lock runs out.
     let _ = session.ask(unlocking).await;
-    published
+    tried
 }
 
 /// An exclusive queue is a lock: it belongs to a connection, and goes with it.
@@ -66,28 +101,24 @@ async fn take_lock(channel: &Channel, session: &Session, lock: &str) -> Result<(
     }
 }
 
-async fn try_out(letter: &Letter, session: &Session, doubt: Doubt) -> Result<Fate, BrokerError> {
-    let channel = session.ask(session.side_channel()).await?;
-    let confirming = channel.confirm_select(ConfirmSelectOptions::default());
-    session.ask(confirming).await?;
-    if let Some(confirmed) = session.wait(send(letter, &channel), TRIAL).await? {
-        let confirmed = confirmed.map_err(|error| session.broken(error))?;
-        doubt.dispel();
-        return fate(&confirmed);
+async fn answer<T>(
+    queue: &str,
+    session: &Session,
+    trial: impl Future<Output = lapin::Result<T>>,
+) -> Result<Option<T>, BrokerError> {
+    if let Some(answered) = session.wait(trial, TRIAL).await? {
+        return answered.map(Some).map_err(|error| session.broken(error));
     }
-    if look(session, &letter.key).await? != Some(Depth::default()) {
+    if look(session, queue).await? != Some(Depth::default()) {
         return Err(BrokerError::new("a queue does not answer"));
     }
-    tracing::warn!(
-        queue = letter.key,
-        "a queue that a crash left behind is made anew"
-    );
-    delete(&letter.key, session).await?;
-    Ok(Fate::Returned)
+    tracing::warn!(queue, "a queue that a crash left behind is made anew");
+    delete(queue, session).await?;
+    Ok(None)
 }
 
 async fn delete(queue: &str, session: &Session) -> Result<(), BrokerError> {
-    let channel = session.ask(session.side_channel()).await?;
+    let channel = session.side_channel().await?;
     let deleting = channel.queue_delete(queue.into(), QueueDeleteOptions::default());
     match session.wait(deleting, DELETION).await? {
         Some(Ok(_)) => Ok(()),

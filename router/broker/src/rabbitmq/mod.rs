@@ -20,6 +20,7 @@ mod subscription;
 mod topics;
 mod topology;
 mod transport;
+mod upkeep;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,23 +62,21 @@ impl RabbitMq {
     pub fn start(address: RabbitMqAddress, owner: &str, limits: Limits, clock: Clock) -> Self {
         let names = Names::of(owner);
         let uri = address.into_uri();
-        let link = || Link::start(uri.clone(), names.clone(), clock.clone());
-        let (publishing, consumers) = (link(), link());
-        let declared = Declared::new(names.dead(), limits.clone(), clock.clone());
+        let declared = Declared::new(names.clone(), limits.clone(), clock.clone());
         let declared = Arc::new(declared);
-        let publisher =
-            Publisher::new(publishing, declared.clone(), names.mending(), clock.clone());
-        RabbitMq {
-            shared: Arc::new(Shared {
-                publisher,
-                consumers,
-                prefetch: tokio::sync::Mutex::default(),
-                declared,
-                names,
-                limits,
-                clock,
-            }),
-        }
+        let link = || Link::start(uri.clone(), declared.clone(), clock.clone());
+        let (publishing, consumers) = (link(), link());
+        let shared = Arc::new(Shared {
+            publisher: Publisher::new(publishing, declared.clone(), clock.clone()),
+            consumers,
+            prefetch: tokio::sync::Mutex::default(),
+            declared,
+            names,
+            limits,
+            clock,
+        });
+        tokio::spawn(upkeep::run(Arc::downgrade(&shared)));
+        RabbitMq { shared }
     }
 }
 
@@ -85,12 +84,13 @@ impl RabbitMq {
 impl Broker for RabbitMq {
     async fn publish(&self, queue: &str, body: Bytes) -> Result<(), BrokerError> {
         let envelope = Envelope::new(body);
+        let key = self.shared.names.queue(queue);
         let letter = Letter {
             exchange: String::new(),
-            key: self.shared.names.queue(queue),
+            queues: vec![key.clone()],
+            key,
             properties: envelope.properties(),
             data: envelope.data(),
-            makes_queue: true,
             mandatory: true,
         };
         self.shared.publish(letter).await

@@ -34,9 +34,9 @@ impl Names {
         format!("{}dead", self.prefix)
     }
 
-    /// The lock of whoever mends a queue.
-    pub(super) fn mending(&self) -> String {
-        format!("{}mending", self.prefix)
+    /// The lock of whoever mends `queue`.
+    pub(super) fn mending(&self, queue: &str) -> String {
+        format!("{}mending.{queue}", self.prefix)
     }
 
     pub(super) fn topic(&self, topic: Topic) -> String {
@@ -47,9 +47,19 @@ impl Names {
         format!("{}{name}", self.prefix)
     }
 
-    /// Every delay: the exchange and queue of this name, and how long a message waits there.
-    pub(super) fn delays(&self) -> impl Iterator<Item = (String, u64)> + '_ {
-        DELAYS_MS.into_iter().map(|ms| (self.delay(ms), ms))
+    /// Every delay: the exchange and queue of this name.
+    pub(super) fn delays(&self) -> impl Iterator<Item = String> + '_ {
+        DELAYS_MS.into_iter().map(|ms| self.delay(ms))
+    }
+
+    /// How long a message waits in `queue`, in milliseconds; `None` where it is no delay.
+    pub(super) fn waits_ms(&self, queue: &str) -> Option<u64> {
+        DELAYS_MS.into_iter().find(|ms| self.delay(*ms) == queue)
+    }
+
+    /// The queues that every installation has, whatever is deployed.
+    pub(super) fn standing(&self) -> impl Iterator<Item = String> + '_ {
+        std::iter::once(self.dead()).chain(self.delays())
     }
 
     /// Where a message waits for `delay` at least, unless it is over the longest.
@@ -76,6 +86,9 @@ mod tests {
         assert_eq!(of(1_000), "tc.me.delay.1000");
         assert_eq!(of(1_001), "tc.me.delay.2000");
         assert_eq!(of(86_400_000), "tc.me.delay.900000");
+        assert_eq!(names.waits_ms(&of(1_001)), Some(2_000));
+        assert_eq!(names.waits_ms(&names.dead()), None);
+        assert_eq!(names.standing().count(), 1 + DELAYS_MS.len());
     }
 
     #[test]

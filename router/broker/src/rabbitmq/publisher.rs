@@ -23,8 +23,8 @@ pub(super) struct Letter {
     pub(super) key: String,
     pub(super) properties: BasicProperties,
     pub(super) data: bytes::Bytes,
-    /// Whether the key is a queue that may have to be made.
-    pub(super) makes_queue: bool,
+    /// The queues that it passes, which may have to be made: the first is where it lands.
+    pub(super) queues: Vec<String>,
     /// Whether it must arrive in a queue.
     pub(super) mandatory: bool,
 }
@@ -37,8 +37,6 @@ pub(super) struct Letter {
 pub(super) struct Publisher {
     link: Link,
     declared: Arc<Declared>,
-    /// The lock of whoever mends a queue.
-    mending: String,
     clock: Clock,
 }
 
@@ -50,11 +48,10 @@ pub(super) enum Fate {
 }
 
 impl Publisher {
-    pub(super) fn new(link: Link, declared: Arc<Declared>, mending: String, clock: Clock) -> Self {
+    pub(super) fn new(link: Link, declared: Arc<Declared>, clock: Clock) -> Self {
         Publisher {
             link,
             declared,
-            mending,
             clock,
         }
     }
@@ -81,10 +78,10 @@ impl Publisher {
             match fate {
                 Ok(Fate::Confirmed) if settled => return Ok(()),
                 Ok(Fate::Confirmed) => {}
-                Ok(Fate::Returned) if !letter.makes_queue => {
+                Ok(Fate::Returned) if letter.queues.is_empty() => {
                     return Err(BrokerError::new("no queue takes the message"));
                 }
-                Ok(Fate::Returned) => self.declared.forget(&letter.key),
+                Ok(Fate::Returned) => letter.queues.iter().for_each(|it| self.declared.forget(it)),
                 Err(error) if !session.is_lost() => return Err(error),
                 Err(error) if self.clock.now() >= deadline => return Err(error),
                 Err(_) => {}
@@ -94,7 +91,10 @@ impl Publisher {
 
     /// Whether what was confirmed by `session` survives a crash of the broker.
     async fn settled(&self, letter: &Letter, session: &Session) -> bool {
-        !letter.makes_queue || self.declared.settles(&letter.key, session).await
+        match letter.queues.first() {
+            Some(queue) => self.declared.settles(queue, session).await,
+            None => true,
+        }
     }
 
     async fn attempt(
@@ -104,11 +104,13 @@ impl Publisher {
         deadline: Moment,
     ) -> Result<Fate, BrokerError> {
         let attempt = async {
-            if letter.makes_queue {
-                self.declared.ensure(&letter.key, session).await?;
-                if let Some(doubt) = self.declared.doubt(&letter.key).await {
-                    return mend::publish(letter, session, doubt, &self.mending).await;
-                }
+            for queue in &letter.queues {
+                self.declared.ensure(queue, session).await?;
+            }
+            if let Some(queue) = letter.queues.first()
+                && let Some(doubt) = self.declared.doubt(queue).await
+            {
+                return mend::publish(letter, session, doubt).await;
             }
             let sent = session.ask(send(letter, &session.channel)).await?;
             fate(&sent)

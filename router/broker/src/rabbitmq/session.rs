@@ -1,5 +1,6 @@
 use std::fmt::Display;
-use std::sync::Mutex;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -8,15 +9,18 @@ use lapin::types::FieldTable;
 use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties, Event};
 use thermocline_clock::Clock;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::names::Names;
-use super::topology;
 use super::transport::{Transport, runtime};
 use crate::BrokerError;
 
 /// The longest that the broker may take to answer anything.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Side channels that are open at a time. A connection has 2,047 channels at most, and one
+/// that asks for more of them, or for more than the broker answers in time, is lost.
+const SIDE_CHANNELS: usize = 64;
 
 /// One connection, from its opening until anything goes wrong with it. What
 /// was delivered by it is lost then.
@@ -26,23 +30,34 @@ pub(super) struct Session {
     pub(super) channel: Channel,
     lost: CancellationToken,
     reason: Mutex<Option<String>>,
+    sides: Arc<Semaphore>,
     clock: Clock,
 }
 
+/// A channel for one thing that may fail without harm to others. Closed when dropped.
+pub(super) struct SideChannel {
+    channel: Channel,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Deref for SideChannel {
+    type Target = Channel;
+
+    fn deref(&self) -> &Channel {
+        &self.channel
+    }
+}
+
 impl Session {
-    /// Connects, makes what every installation has, and opens the channel.
+    /// Connects, and opens the channel.
     ///
     /// # Errors
     /// When that did not end well in [`PATIENCE`].
-    pub(super) async fn open(
-        uri: &AMQPUri,
-        names: &Names,
-        clock: &Clock,
-    ) -> Result<Self, BrokerError> {
+    pub(super) async fn open(uri: &AMQPUri, clock: &Clock) -> Result<Self, BrokerError> {
         let lost = CancellationToken::new();
         // Whatever is left of a failed opening ends with the guard.
         let guard = lost.clone().drop_guard();
-        let opening = Self::set_up(uri, names, clock, lost);
+        let opening = Self::set_up(uri, clock, lost);
         let opened = clock.timeout_at(clock.now() + PATIENCE, opening).await;
         let session = opened
             .map_err(|_| BrokerError::new("no answer while connecting"))?
@@ -51,12 +66,7 @@ impl Session {
         Ok(session)
     }
 
-    async fn set_up(
-        uri: &AMQPUri,
-        names: &Names,
-        clock: &Clock,
-        lost: CancellationToken,
-    ) -> lapin::Result<Self> {
+    async fn set_up(uri: &AMQPUri, clock: &Clock, lost: CancellationToken) -> lapin::Result<Self> {
         let cut = lost.clone();
         let connect = async move |uri: AMQPUri, _| {
             let transport = Transport::connect(&uri, &cut).await;
@@ -64,7 +74,6 @@ impl Session {
         };
         let named = ConnectionProperties::default().with_connection_name("thermocline".into());
         let connection = Connection::connector(uri.clone(), runtime(), connect, named).await?;
-        topology::declare(&connection.create_channel().await?, names).await?;
         let channel = connection.create_channel().await?;
         channel
             .confirm_select(ConfirmSelectOptions::default())
@@ -74,12 +83,26 @@ impl Session {
             channel,
             lost,
             reason: Mutex::default(),
+            sides: Arc::new(Semaphore::new(SIDE_CHANNELS)),
             clock: clock.clone(),
         })
     }
 
-    /// A channel of its own, for what may fail without harm to others.
-    pub(super) async fn side_channel(&self) -> lapin::Result<Channel> {
+    /// A channel of its own, for what may fail without harm to others; waits its turn for one.
+    pub(super) async fn side_channel(&self) -> Result<SideChannel, BrokerError> {
+        let gone = || BrokerError::new("the connection was lost");
+        let place = tokio::select! {
+            () = self.lost() => return Err(gone()),
+            place = self.sides.clone().acquire_owned() => place.map_err(|_| gone())?,
+        };
+        Ok(SideChannel {
+            channel: self.ask(self.own_channel()).await?,
+            _place: place,
+        })
+    }
+
+    /// A channel that is kept.
+    pub(super) async fn own_channel(&self) -> lapin::Result<Channel> {
         self.connection.create_channel().await
     }
 

@@ -23,7 +23,7 @@ pub(super) fn announcement(shared: &Shared, topic: Topic, body: Bytes) -> Letter
         key: String::new(),
         properties: BasicProperties::default(),
         data: body,
-        makes_queue: false,
+        queues: Vec::new(),
         mandatory: false,
     }
 }
@@ -74,7 +74,7 @@ impl Ear {
         let session = shared.consumers.session(deadline).await?;
         let exchange = shared.names.topic(topic);
         let opening = async {
-            let channel = session.side_channel().await?;
+            let channel = session.own_channel().await?;
             let queue = topology::declare_listener(&channel, &exchange, &shared.limits).await?;
             channel
                 .basic_qos(AT_A_TIME, BasicQosOptions::default())

@@ -5,36 +5,50 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, ExchangeKind};
 
 use super::names::Names;
-use super::session::table;
-use crate::{Limits, Topic};
+use super::session::{Session, table};
+use crate::{BrokerError, Limits, Topic};
 
-/// What every installation has, whatever is deployed: the dead letters, the
-/// delays and the topics. Declaring what is there already changes nothing.
-pub(super) async fn declare(channel: &Channel, names: &Names) -> lapin::Result<()> {
-    quorum(channel, &names.dead(), FieldTable::default()).await?;
-    for (name, ms) in names.delays() {
-        exchange(channel, &name, true).await?;
-        quorum(channel, &name, back_after(ms)).await?;
-        bind(channel, &name, &name).await?;
-    }
-    for topic in [Topic::Demand, Topic::Report] {
-        exchange(channel, &names.topic(topic), false).await?;
-    }
-    Ok(())
+/// The exchanges that every installation has, whatever is deployed: those of the
+/// delays and of the topics. Declaring what is there already changes nothing.
+pub(super) async fn declare_exchanges(session: &Session, names: &Names) -> Result<(), BrokerError> {
+    let channel = session.side_channel().await?;
+    let declaring = async {
+        for name in names.delays() {
+            exchange(&channel, &name, true).await?;
+        }
+        for topic in [Topic::Demand, Topic::Report] {
+            exchange(&channel, &names.topic(topic), false).await?;
+        }
+        Ok(())
+    };
+    session.ask(declaring).await
 }
 
 /// Deliveries after which even a dead letter goes; newer servers set a low limit where there is none.
 const NO_LIMIT: i64 = 1_000_000;
 
-/// A deployment's queue.
+/// The queue `name`: the dead letters', a delay's, or else a deployment's.
 pub(super) async fn declare_queue(
     channel: &Channel,
     name: &str,
-    dead: &str,
+    names: &Names,
     limits: &Limits,
 ) -> lapin::Result<()> {
+    let dead = names.dead();
+    match names.waits_ms(name) {
+        Some(ms) => {
+            quorum(channel, name, back_after(ms)).await?;
+            bind(channel, name, name).await
+        }
+        None if name == dead => quorum(channel, name, FieldTable::default()).await,
+        None => quorum(channel, name, of_a_deployment(&dead, limits)).await,
+    }
+}
+
+/// Arguments of a deployment's queue.
+fn of_a_deployment(dead: &str, limits: &Limits) -> FieldTable {
     let idle = millis(limits.queue_idle);
-    let arguments = table([
+    table([
         ("x-expires", AMQPValue::LongLongInt(idle)),
         (
             "x-delivery-limit",
@@ -43,8 +57,7 @@ pub(super) async fn declare_queue(
         // A holder may take as long as any request; older servers have one limit for all queues.
         ("x-consumer-timeout", AMQPValue::LongLongInt(idle)),
         ("x-dead-letter-routing-key", text(dead)),
-    ]);
-    quorum(channel, name, arguments).await
+    ])
 }
 
 /// A listener's own queue: gone with it, and of the latest announcements alone.

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // real servers keep real time
 
 mod conformance;
+mod crowds;
 mod network;
 mod restarts;
 mod scene;

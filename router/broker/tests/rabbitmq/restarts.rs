@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use thermocline_broker::{Broker, Limits, RabbitMq};
+use thermocline_broker::{Broker, Delivery, Limits, Lost, RabbitMq};
 
 use crate::scene::{Scene, connect, until};
 
@@ -148,6 +148,54 @@ async fn a_queue_that_is_as_young_as_the_crash_keeps_its_message() {
     println!("published {:?} after the server was back", up.elapsed());
     let took = tokio::time::timeout(Duration::from_secs(20), take(&scene.broker, "young"));
     took.await.expect("the message is there");
+}
+
+/// The same of the queues that every installation has: where jobs wait to be tried
+/// again, and where the dead ones lie.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_installation_as_young_as_the_crash_retries_and_buries() {
+    let Some(mut scene) = Scene::open(Limits::default()).await else {
+        return;
+    };
+    scene.server.kill();
+    scene.server.boot().await;
+    let up = Instant::now();
+    while scene.broker.publish("q", "job".into()).await.is_err() {}
+    for ms in [100, 400, 1_500] {
+        settle(&scene.broker, async |delivery| {
+            delivery
+                .retry("job".into(), Duration::from_millis(ms))
+                .await
+        })
+        .await;
+    }
+    settle(&scene.broker, async |delivery| {
+        delivery.bury("dead".into(), "why".into()).await
+    })
+    .await;
+    println!("buried {:?} after the server was back", up.elapsed());
+    let letters = async {
+        let mut letters = scene.broker.dead_letters().await.expect("a subscription");
+        letters.next().await.expect("a dead letter")
+    };
+    let letter = tokio::time::timeout(Duration::from_secs(20), letters).await;
+    assert_eq!(&letter.expect("it lies there").delivery.body()[..], b"dead");
+}
+
+/// Takes the job of `q` until `how` has settled it.
+async fn settle(broker: &RabbitMq, how: impl AsyncFn(Delivery) -> Result<(), Lost>) {
+    let settling = async {
+        loop {
+            if let Ok(Some(delivery)) = broker.take("q").await
+                && how(delivery).await.is_ok()
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let settled = tokio::time::timeout(Duration::from_secs(60), settling).await;
+    settled.expect("it is settled");
 }
 
 async fn waits(broker: &RabbitMq, queue: &str) -> bool {
