@@ -1,15 +1,23 @@
 //! What the other workers report.
 
+mod elsewhere;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use thermocline_policy::Moment;
-use thermocline_policy::fleet::{Identity, Mib, Peer};
+use thermocline_policy::fleet::{Eviction, Heat, Identity, Mib, Peer};
 use thermocline_wire::fleet::{Report, Resident, WorkerState};
 
-/// Other workers, as last heard. One that is silent for longer than it said is forgotten.
+use elsewhere::Elsewhere;
+
+/// Other workers, as last heard. One that is silent for longer than it said is forgotten;
+/// how much it used its models is not, since others are asked for them now.
 #[derive(Debug, Default)]
-pub(crate) struct Peers(BTreeMap<String, Heard>);
+pub(crate) struct Peers {
+    heard: BTreeMap<String, Heard>,
+    heat: Elsewhere,
+}
 
 #[derive(Debug)]
 struct Heard {
@@ -25,29 +33,36 @@ struct Heard {
 impl Peers {
     /// Takes a report in, unless a newer one of the same life was heard.
     pub(crate) fn hear(&mut self, report: &Report, now: Moment) {
-        let stale = self.0.get(&report.worker).is_some_and(|heard| {
+        let stale = self.heard.get(&report.worker).is_some_and(|heard| {
             heard.incarnation == report.incarnation && heard.sequence > report.sequence
         });
         if !stale {
-            self.0.insert(report.worker.clone(), heard(report, now));
+            self.heat.hear(report, now);
+            self.heard.insert(report.worker.clone(), heard(report, now));
         }
     }
 
     /// Forgets workers that are silent.
-    pub(crate) fn forget(&mut self, now: Moment) {
-        self.0.retain(|_, heard| heard.until > now);
+    pub(crate) fn forget(&mut self, rules: &Eviction, now: Moment) {
+        self.heard.retain(|_, heard| heard.until > now);
+        self.heat.forget(rules.half_life, now);
+    }
+
+    /// How much others use `model`, and used it.
+    pub(crate) fn heat(&self, model: &str, half_life: Duration) -> Heat {
+        self.heat.of(model, half_life)
     }
 
     /// Those that take jobs.
     pub(crate) fn all(&self) -> Vec<Peer> {
-        let taking = self.0.values().filter(|heard| heard.takes);
+        let taking = self.heard.values().filter(|heard| heard.takes);
         taking.map(|heard| heard.peer).collect()
     }
 
     /// The models that those hold.
     pub(crate) fn famous(&self) -> BTreeMap<&str, Fame> {
         let mut famous: BTreeMap<&str, Fame> = BTreeMap::new();
-        let taking = self.0.values().filter(|heard| heard.takes);
+        let taking = self.heard.values().filter(|heard| heard.takes);
         for held in taking.flat_map(|heard| &heard.holds) {
             let fame = famous.entry(&held.deployment).or_default();
             fame.heat += held.heat;
@@ -59,7 +74,7 @@ impl Peers {
 
     /// Those that serve `queue`.
     pub(crate) fn holders(&self, queue: Identity) -> Vec<Identity> {
-        let taking = self.0.values().filter(|heard| heard.takes);
+        let taking = self.heard.values().filter(|heard| heard.takes);
         let serving = taking.filter(|heard| heard.serves.contains(&queue));
         serving.map(|heard| heard.peer.id).collect()
     }

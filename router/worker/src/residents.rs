@@ -36,6 +36,10 @@ pub(crate) struct Announced {
     pub(crate) pinned: bool,
     /// Whether it yields.
     pub(crate) preemptible: bool,
+    /// How much other workers use it, and used it.
+    pub(crate) elsewhere: Heat,
+    /// Other workers that serve it.
+    pub(crate) others: usize,
 }
 
 /// Every model here, and what has become of those that were.
@@ -162,9 +166,14 @@ impl Residents {
     }
 
     /// What admission looks at; `announced` is what is said of a model now.
-    pub(crate) fn views(&self, announced: impl Fn(&str, &Entry) -> Announced) -> Vec<Resident<'_>> {
+    pub(crate) fn views(
+        &self,
+        half_life: Duration,
+        announced: impl Fn(&str, &Entry) -> Announced,
+    ) -> Vec<Resident<'_>> {
         let views = self.entries.iter().map(|(name, entry)| {
             let announced = announced(name, entry);
+            let here = self.heat.get(name).copied().unwrap_or_default();
             Resident {
                 model: name,
                 devices: &entry.devices,
@@ -173,7 +182,8 @@ impl Residents {
                 waiting: announced.waiting,
                 stage: entry.stage,
                 since: entry.since,
-                heat: self.heat.get(name).copied().unwrap_or_default(),
+                heat: here.and(announced.elsewhere, half_life),
+                others: announced.others,
                 load_time: entry.load_time,
                 pinned: announced.pinned,
                 preemptible: announced.preemptible,

@@ -57,6 +57,7 @@ impl Share {
             stage: Stage::Loading,
             since: self.since,
             heat: Heat::default(),
+            others: 0,
             load_time: load_time.unwrap_or_default(),
             pinned: false,
             preemptible: false,

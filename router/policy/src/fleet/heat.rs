@@ -26,6 +26,13 @@ impl Heat {
         self.at = self.at.max(now);
     }
 
+    /// Both uses together.
+    pub fn and(self, other: Heat, half_life: Duration) -> Heat {
+        let now = self.at.max(other.at);
+        let uses = self.read(now, half_life) + other.read(now, half_life);
+        Heat::of(uses, now)
+    }
+
     /// The uses that count at `now`; 0 or more.
     pub fn read(&self, now: Moment, half_life: Duration) -> f64 {
         if half_life.is_zero() {

@@ -55,8 +55,10 @@ pub struct Resident<'a> {
     pub stage: Stage,
     /// When its loading began.
     pub since: Moment,
-    /// How much it is used.
+    /// How much it is used, by all workers: a model that moves stays as hot as it was.
     pub heat: Heat,
+    /// Other workers that serve it.
+    pub others: usize,
     /// How long loading it took.
     pub load_time: Duration,
     /// Whether its terms pin it now.
@@ -134,7 +136,8 @@ pub enum Admission<'a> {
 ///   evicted only for a model that is starving or pinned.
 /// * Of the others those go that will be missed least: heat × (load time + what
 ///   a miss costs besides) per MiB, the lowest first. That is the value of GreedyDual-Size with frequency
-///   (Cherkasova, HP Labs 98-69, 1998), with a half-life in place of its clock.
+///   (Cherkasova, HP Labs 98-69, 1998), with a half-life in place of its clock. The heat is
+///   the deployment's, whoever ran its jobs; it counts much less where others serve it too.
 /// * Of several devices those are taken where the least is lost.
 pub fn admit<'a>(
     want: &Want,

@@ -35,6 +35,7 @@ fn resident<'a>(model: &'a str, devices: &'a [usize], mib: u64) -> Resident<'a> 
         stage: Stage::Ready,
         since: at(0),
         heat: Heat::default(),
+        others: 0,
         load_time: Duration::ZERO,
         pinned: false,
         preemptible: false,

@@ -1,11 +1,11 @@
 //! How a worker chooses its queues: what it sees, and what it does about it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use thermocline_policy::Moment;
 use thermocline_policy::fleet::{
-    Changes, Identity, Peer, QueueView, Scoring, WorkerView, subscriptions,
+    Changes, Heat, Identity, Peer, QueueView, Scoring, WorkerView, subscriptions,
 };
 
 use crate::catalog::Catalog;
@@ -17,6 +17,8 @@ use crate::world::Worker;
 pub(crate) struct Told {
     pub(crate) peer: Peer,
     pub(crate) served: Vec<bool>,
+    /// How much it uses what it holds, and used what it held.
+    pub(crate) heat: BTreeMap<usize, Heat>,
 }
 
 /// What a worker does about its queues, by model.
@@ -138,7 +140,42 @@ impl Told {
                 busy: worker.permits == 0,
             },
             served: worker.served.clone(),
+            heat: BTreeMap::new(),
         }
+    }
+
+    /// Hears what `worker` has to tell now.
+    pub(crate) fn hear(&mut self, worker: &Worker, catalog: &Catalog) {
+        let mut heat = std::mem::take(&mut self.heat);
+        heat.extend(worker.memory.heat_of_held());
+        *self = Told {
+            heat,
+            ..Told::of(worker, catalog)
+        };
+    }
+}
+
+/// What the others tell of a model's use, where they share queues.
+pub(crate) struct Elsewhere<'a> {
+    pub(crate) told: &'a [Told],
+    pub(crate) own: usize,
+    pub(crate) shared: bool,
+}
+
+impl Elsewhere<'_> {
+    fn others(&self) -> impl Iterator<Item = &Told> {
+        others(self.told, self.own).filter(|_| self.shared)
+    }
+
+    /// How much they use `model`.
+    pub(crate) fn heat(&self, model: usize, half_life: Duration) -> Heat {
+        let heats = self.others().filter_map(|told| told.heat.get(&model));
+        heats.fold(Heat::default(), |all, heat| all.and(*heat, half_life))
+    }
+
+    /// How many serve it.
+    pub(crate) fn serving(&self, model: usize) -> usize {
+        self.others().filter(|told| told.served[model]).count()
     }
 }
 

@@ -8,6 +8,7 @@ use thermocline_policy::fleet::{
 };
 
 use crate::catalog::Catalog;
+use crate::look::Elsewhere;
 
 /// A model in memory.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +74,11 @@ impl Memory {
         }
     }
 
+    /// How much each model that is here is used here.
+    pub(crate) fn heat_of_held(&self) -> impl Iterator<Item = (usize, Heat)> + '_ {
+        self.held.keys().map(|model| (*model, self.heat[*model]))
+    }
+
     /// Makes room for `model` and begins to load it; what was evicted, or `None` when
     /// it cannot be loaded now. `waiting` says how many jobs wait for a model.
     pub(crate) fn load(
@@ -81,6 +87,7 @@ impl Memory {
         starving: bool,
         catalog: &Catalog,
         waiting: impl Fn(usize) -> u32,
+        elsewhere: &Elsewhere,
         now: Moment,
     ) -> Option<Vec<usize>> {
         let device = Device {
@@ -91,7 +98,7 @@ impl Memory {
             terms: &catalog.0[model].terms,
             starving,
         };
-        let residents = self.residents(catalog, waiting);
+        let residents = self.residents(catalog, waiting, elsewhere);
         let evicted: Vec<usize> = match admit(&want, &[device], &residents, &self.rules, now) {
             Admission::Fits { .. } => Vec::new(),
             Admission::Evict { idle, .. } => {
@@ -115,7 +122,9 @@ impl Memory {
         &self,
         catalog: &'a Catalog,
         waiting: impl Fn(usize) -> u32,
+        elsewhere: &Elsewhere,
     ) -> Vec<Resident<'a>> {
+        let half_life = self.rules.half_life;
         let views = self.held.iter().map(|(index, held)| {
             let model = &catalog.0[*index];
             Resident {
@@ -130,7 +139,8 @@ impl Memory {
                     Stage::Ready
                 },
                 since: held.since,
-                heat: self.heat[*index],
+                heat: self.heat[*index].and(elsewhere.heat(*index, half_life), half_life),
+                others: elsewhere.serving(*index),
                 load_time: model.load_time,
                 pinned: false,
                 preemptible: false,

@@ -9,7 +9,7 @@ use thermocline_policy::fleet::{Bucket, Eviction, Identity, Mib};
 
 use crate::catalog::Catalog;
 use crate::figures::{Answer, Figures};
-use crate::look::{REPORT, Told, look, others};
+use crate::look::{Elsewhere, REPORT, Told, look, others};
 use crate::memory::Memory;
 use crate::queues::Queues;
 use crate::traffic::Request;
@@ -148,8 +148,9 @@ impl<'a> World<'a> {
                 (0..self.workers.len()).for_each(|worker| self.choose(worker, now));
             }
             Event::Report => {
-                let told = self.workers.iter().map(|w| Told::of(w, self.catalog));
-                self.told = told.collect();
+                for (told, worker) in self.told.iter_mut().zip(&self.workers) {
+                    told.hear(worker, self.catalog);
+                }
                 self.hear(now);
                 self.after(now, REPORT, Event::Report);
             }
@@ -256,7 +257,15 @@ impl<'a> World<'a> {
         }
         let queues = &self.queues[row];
         let waiting = |model: usize| queues.of[model].waiting.len() as u32;
-        let Some(evicted) = own.memory.load(model, starving, self.catalog, waiting, now) else {
+        let elsewhere = Elsewhere {
+            told: &self.told,
+            own: worker,
+            shared: self.setup.routing == Routing::Pulling,
+        };
+        let loaded = own
+            .memory
+            .load(model, starving, self.catalog, waiting, &elsewhere, now);
+        let Some(evicted) = loaded else {
             return false;
         };
         for gone in &evicted {

@@ -26,7 +26,7 @@ impl Agent {
         let now = self.clock.now();
         self.next_look = now + self.settings.look_every;
         self.demands.forget(now);
-        self.peers.forget(now);
+        self.peers.forget(&self.settings.eviction, now);
         self.rest_if_asked();
         self.residents.forget(&self.settings.eviction, now);
         self.forget(now);

@@ -79,6 +79,7 @@ fn loading<'a>(queue: &'a str, device: &'a usize, share: Mib) -> Resident<'a> {
         stage: Stage::Loading,
         since: Moment::ORIGIN,
         heat: Default::default(),
+        others: 0,
         load_time: Default::default(),
         pinned: false,
         preemptible: false,

@@ -115,7 +115,8 @@ impl Agent {
     }
 
     pub(super) fn views(&self) -> Vec<Resident<'_>> {
-        self.residents.views(|model, entry| {
+        let half_life = self.settings.eviction.half_life;
+        self.residents.views(half_life, |model, entry| {
             let work = self.demands.of(model, self.clock.now());
             let terms = work.as_ref().and_then(|work| work.terms.as_ref());
             let terms = terms.unwrap_or(&entry.terms);
@@ -123,6 +124,8 @@ impl Agent {
                 waiting: self.jobs_waiting(model),
                 pinned: terms.pinned,
                 preemptible: terms.preemptible,
+                elsewhere: self.peers.heat(model, half_life),
+                others: self.peers.holders(super::look::identity(model)).len(),
             }
         })
     }

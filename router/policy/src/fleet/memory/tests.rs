@@ -32,6 +32,7 @@ fn idle(model: &str, share: u64, uses: u64) -> Resident<'_> {
         stage: Stage::Ready,
         since: at(0),
         heat: heat(uses),
+        others: 0,
         load_time: Duration::from_secs(10),
         pinned: false,
         preemptible: false,
@@ -100,6 +101,24 @@ fn what_is_used_little_for_its_size_goes_first() {
         ask(&terms(20), &gpus::<1>(100), &held),
         evict(&[0], &["large"]),
         "dear to reload"
+    );
+}
+
+#[test]
+fn a_copy_that_others_have_too_goes_before_what_only_this_worker_has() {
+    let copy = Resident {
+        others: 2,
+        ..idle("copy", 30, 60)
+    };
+    let held = [idle("only", 30, 1), copy];
+    assert_eq!(
+        ask(&terms(40), &gpus::<1>(70), &held),
+        evict(&[0], &["copy"])
+    );
+    let alone = [idle("only", 30, 1), Resident { others: 0, ..copy }];
+    assert_eq!(
+        ask(&terms(40), &gpus::<1>(70), &alone),
+        evict(&[0], &["only"])
     );
 }
 

@@ -98,10 +98,16 @@ pub(super) fn candidates(
         .collect()
 }
 
+/// How much less a copy is missed that other workers have too, as a power of how many there
+/// are; what the simulation of warm models beside cold ones bears out.
+const SPARE: i32 = 4;
+
 /// What is lost with `resident`: its uses, each with a load and what a miss costs besides.
 fn cost(resident: &Resident, rules: &Eviction, now: Moment) -> f64 {
     let miss = resident.load_time + rules.miss;
-    resident.heat.read(now, rules.half_life) * miss.as_secs_f64()
+    let copies = (1 + resident.others) as f64;
+    let uses = resident.heat.read(now, rules.half_life) / copies.powi(SPARE);
+    uses * miss.as_secs_f64()
 }
 
 /// How reluctantly `resident` makes room for `want`; `None` = it does not.
