@@ -169,7 +169,9 @@ impl Decision {
         let costs = self.costs.as_ref()?;
         let otherwise = matches!(self.reason.as_str(), "forced" | "dedicated" | "local_fits");
         let alone = self.inputs.basis() == "regret" && self.inputs.rate_decides() && !otherwise;
-        costs.regret.as_ref().filter(|_| alone)
+        // Nothing was compared yet, or a switch is free: there is no sum to speak of.
+        let gathers = |regret: &&Regret| regret.switch_usd > 0.0;
+        costs.regret.as_ref().filter(|_| alone).filter(gathers)
     }
 }
 

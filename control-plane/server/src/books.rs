@@ -22,7 +22,7 @@ use crate::budget::Spent;
 
 use compare::Comparison;
 
-pub(crate) use keep::{cold_starts, work_of};
+pub(crate) use keep::work_of;
 pub(crate) use post::ARRIVALS_KEPT;
 
 /// One deployment's books.

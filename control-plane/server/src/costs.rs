@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thermocline_policy::{BreakEven, CostModel, Moment, PolicyMode, Rate, Tier, UsdPerSecond};
 use thermocline_table::{Config, Measured, Tally};
 
-use crate::books::{Steer, cold_starts};
+use crate::books::Steer;
 use crate::deployment::Controlled;
 
 /// The part of the JSON of a decision for `on` that speaks of money.
@@ -114,7 +114,7 @@ fn times_json(model: &CostModel, tally: &Tally, config: &Config) -> Value {
             "service": Tier::ALL.into_iter().map(served).sum::<u64>(),
             "serverless_service": served(Tier::Serverless),
             "pod_service": served(Tier::Pod),
-            "cold_start": cold_starts(tally),
+            "cold_start": tally.woken.measured().count,
             "boot": tally.starts[Tier::Pod].measured().count,
         },
     })

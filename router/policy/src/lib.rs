@@ -38,7 +38,7 @@ pub use decision::{
 pub use error::{FieldError, FieldErrors};
 pub use hindsight::{Hindsight, SoFar};
 pub use instance::{InstanceEvent, InstanceState, StateError};
-pub use meter::{Places, ServerlessMeter, Taken};
+pub use meter::{Count, Places, ServerlessMeter, Taken};
 pub use money::NanoUsd;
 pub use optimum::Optimum;
 pub use plan::{Action, Observed, Wanted, plan};

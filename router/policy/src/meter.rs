@@ -19,6 +19,43 @@ pub struct Taken {
     pub idle: Duration,
 }
 
+/// What was counted between two looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The look before.
+    pub start: Moment,
+    /// From then until now.
+    pub span: Duration,
+    /// Requests that were taken in hand, evenly spread over it.
+    pub requests: u64,
+    /// Of all that were ever taken, those that are still in hand now.
+    pub in_hand: u64,
+}
+
+impl Count {
+    /// Now.
+    pub fn end(&self) -> Moment {
+        self.start + self.span
+    }
+
+    /// Whether so many requests are metered as a flow.
+    pub(crate) fn is_flood(&self) -> bool {
+        self.requests > MOST_METERED
+    }
+
+    /// When its requests came.
+    pub(crate) fn evenly(&self) -> impl Iterator<Item = Moment> {
+        let Count {
+            start,
+            span,
+            requests,
+            ..
+        } = *self;
+        let middle = move |i| (i as f64 + 0.5) / requests as f64;
+        (0..requests).map(move |i| start + span.mul_f64(middle(i)))
+    }
+}
+
 /// Requests of one count beyond which they are a flow, not metered one by one.
 const MOST_METERED: u64 = 1024;
 
@@ -51,13 +88,7 @@ impl ServerlessMeter {
                 return worker.serve(now, service, work.serverless_idle, Duration::ZERO);
             }
         }
-        let ready = now + work.cold_start;
-        let mut worker = Worker {
-            ready,
-            until: ready,
-            busy: ready,
-            places: Places::default(),
-        };
+        let mut worker = Worker::up_since(now + work.cold_start);
         let share = work.billed_cold_share.clamp(0.0, 1.0);
         let cold = work.cold_start.mul_f64(share);
         let taken = worker.serve(now, service, work.serverless_idle, cold);
@@ -68,21 +99,30 @@ impl ServerlessMeter {
         }
     }
 
-    /// `requests` that arrive evenly spread over the `span` from `start` on
-    /// (never before the last). Of a flood, only worker time is counted.
-    pub fn take_evenly(
-        &mut self,
-        start: Moment,
-        span: Duration,
-        requests: u64,
-        work: &Work,
-    ) -> Taken {
-        if is_flood(requests) {
-            return flow(span, requests as f64, work);
+    /// What was counted, never before the last. Of a flood, only worker time is counted.
+    pub fn count(&mut self, count: &Count, work: &Work) -> Taken {
+        if count.is_flood() {
+            return flow(count.span, count.requests as f64, work);
         }
         let mut sum = Taken::default();
-        for at in evenly(start, span, requests) {
+        for at in count.evenly() {
             sum += self.take(at, work.service, work);
+        }
+        sum += self.hold(count, work);
+        sum
+    }
+
+    /// What is still in hand, however long it was reckoned to take: its workers are
+    /// billed until now, and stay for their idle time.
+    pub(crate) fn hold(&mut self, count: &Count, work: &Work) -> Taken {
+        let needed = count.in_hand.div_ceil(u64::from(work.concurrency.max(1))) as usize;
+        while self.workers.len() < needed {
+            // Taken for gone, since less work was reckoned with.
+            self.workers.push(Worker::up_since(count.start));
+        }
+        let mut sum = Taken::default();
+        for worker in &mut self.workers[..needed] {
+            sum += worker.hold(count.end(), work.serverless_idle);
         }
         sum
     }
@@ -92,17 +132,6 @@ impl ServerlessMeter {
         let workers = self.workers.iter_mut();
         workers.map(|worker| worker.places.taken(now)).sum()
     }
-}
-
-/// When `requests` come that are evenly spread over the `span` from `start` on.
-pub(crate) fn evenly(start: Moment, span: Duration, requests: u64) -> impl Iterator<Item = Moment> {
-    let middle = move |i| (i as f64 + 0.5) / requests as f64;
-    (0..requests).map(move |i| start + span.mul_f64(middle(i)))
-}
-
-/// Whether so many requests of one count are metered one by one.
-pub(crate) fn is_flood(requests: u64) -> bool {
-    requests > MOST_METERED
 }
 
 /// `requests` within `span`, by workers that are as busy as they can be.
@@ -132,6 +161,28 @@ impl std::ops::AddAssign for Taken {
 }
 
 impl Worker {
+    fn up_since(ready: Moment) -> Self {
+        Worker {
+            ready,
+            until: ready,
+            busy: ready,
+            places: Places::default(),
+        }
+    }
+
+    /// It has something in hand until `now`, and stays for `idle`.
+    fn hold(&mut self, now: Moment, idle: Duration) -> Taken {
+        let billed = (now + idle).since(self.until);
+        let busy = now.since(self.busy);
+        self.until = self.until.max(now + idle);
+        self.busy = self.busy.max(now);
+        Taken {
+            billed,
+            idle: billed.saturating_sub(busy),
+            ..Taken::default()
+        }
+    }
+
     fn serve(&mut self, now: Moment, service: Duration, idle: Duration, cold: Duration) -> Taken {
         let begins = now.max(self.ready);
         let ends = begins + service;
@@ -215,5 +266,33 @@ mod tests {
             "beside the other one"
         );
         assert_eq!(take(38, 3), (seconds(2), seconds(0)), "and beyond it");
+    }
+
+    /// A stream of 8 s that was reckoned to take 1 s, looked at each second.
+    #[test]
+    fn what_takes_longer_than_reckoned_is_billed_until_it_ends() {
+        let seconds = Duration::from_secs;
+        for idle in [0, 3] {
+            let work = Work {
+                service: seconds(1),
+                cold_start: seconds(2),
+                serverless_idle: seconds(idle),
+                ..Work::default()
+            };
+            let (mut meter, mut sum) = (ServerlessMeter::default(), Taken::default());
+            for second in 0..20 {
+                let count = Count {
+                    start: Moment::ORIGIN + seconds(second),
+                    span: seconds(1),
+                    requests: u64::from(second == 0),
+                    in_hand: u64::from(second < 10),
+                };
+                sum += meter.count(&count, &work);
+            }
+            // It comes at 0.5 s, is cold for 2 s and in hand until 10 s.
+            let (billed, apart) = (Duration::from_millis(9_500), seconds(2 + idle));
+            assert_eq!(sum.billed, billed + seconds(idle));
+            assert_eq!((sum.idle, sum.cold_starts), (apart, 1));
+        }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::meter::{evenly, is_flood};
-use crate::{CostModel, Hindsight, Moment, Shadow, SoFar};
+use crate::{CostModel, Count, Hindsight, Moment, Shadow, SoFar};
 
 /// What arrivals cost on either tier alone and at best: a [`Shadow`] and a
 /// [`Hindsight`] that go from arrival to arrival.
@@ -49,23 +48,27 @@ impl Optimum {
         self.shadow.take(now, service, model);
     }
 
-    /// `arrivals` came, evenly spread over the `span` from `start` on; never before
-    /// the last. A flood counts as one arrival that lasts for the span.
-    pub fn count(&mut self, start: Moment, span: Duration, arrivals: u64, model: &CostModel) {
-        if is_flood(arrivals) {
-            self.begin_to_serve(start, model);
-            return self.shadow.count(start, span, arrivals, model);
+    /// What was counted, never before the last. A flood counts as one arrival that
+    /// lasts for its span.
+    pub fn count(&mut self, count: &Count, model: &CostModel) {
+        if count.is_flood() {
+            self.begin_to_serve(count.start, model);
+            return self.shadow.count(count, model);
         }
-        for at in evenly(start, span, arrivals) {
+        for at in count.evenly() {
             self.take(at, model.work.service, model);
+        }
+        if count.in_hand > 0 {
+            self.begin_to_serve(count.end(), model);
+            self.shadow.hold(count, model);
         }
     }
 
-    /// The same arrivals, left out of what is compared: only what they leave
-    /// behind, as warm workers, is kept.
-    pub fn leave_out(&mut self, start: Moment, span: Duration, arrivals: u64, model: &CostModel) {
-        self.shadow.count(start, span, arrivals, model);
-        self.pass_over(start + span, model);
+    /// The same, left out of what is compared: only what it leaves behind, as warm
+    /// workers, is kept.
+    pub fn leave_out(&mut self, count: &Count, model: &CostModel) {
+        self.shadow.count(count, model);
+        self.pass_over(count.end(), model);
     }
 
     /// Nothing is compared until `now`.

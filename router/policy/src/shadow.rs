@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::meter::{capacity_of_pod, evenly, flow, is_flood};
-use crate::{CostModel, Moment, Places, ServerlessMeter, Taken};
+use crate::meter::{capacity_of_pod, flow};
+use crate::{CostModel, Count, Moment, Places, ServerlessMeter, Taken};
 
 /// What arrivals within one stretch of time cost, or would have cost, on each
 /// tier, dollars.
@@ -66,23 +66,28 @@ impl Shadow {
         self.take_on_pod(now, service, model);
     }
 
-    /// `arrivals` came, evenly spread over the `span` from `start` on; never before the last.
-    pub fn count(&mut self, start: Moment, span: Duration, arrivals: u64, model: &CostModel) {
+    /// What was counted, never before the last.
+    pub fn count(&mut self, count: &Count, model: &CostModel) {
         let work = &model.work;
-        self.taken.alone += self.serverless.take_evenly(start, span, arrivals, work);
-        if is_flood(arrivals) {
-            return self.flood_pod(start, span, arrivals, model);
+        self.taken.alone += self.serverless.count(count, work);
+        if count.is_flood() {
+            return self.flood_pod(count, model);
         }
-        for at in evenly(start, span, arrivals) {
+        for at in count.evenly() {
             self.take_on_pod(at, work.service, model);
         }
     }
 
+    /// What is still in hand keeps its serverless workers up, whatever was reckoned.
+    pub(crate) fn hold(&mut self, count: &Count, model: &CostModel) {
+        self.taken.alone += self.serverless.hold(count, &model.work);
+    }
+
     /// The pod takes what its places allow for `span`, and spills the rest.
-    fn flood_pod(&mut self, start: Moment, span: Duration, arrivals: u64, model: &CostModel) {
-        let work = &model.work;
-        let mut beyond = arrivals as f64;
-        if self.is_ready(start, model) {
+    fn flood_pod(&mut self, count: &Count, model: &CostModel) {
+        let (work, span) = (&model.work, count.span);
+        let mut beyond = count.requests as f64;
+        if self.is_ready(count.start, model) {
             beyond -= capacity_of_pod(span, work);
             self.in_hand = self.in_hand.max(span + work.service_on_pod);
         }
@@ -141,7 +146,13 @@ mod tests {
             },
         };
         let (mut shadow, span) = (Shadow::default(), Duration::from_secs(10));
-        shadow.count(Moment::ORIGIN, span, 2_000, &model);
+        let count = Count {
+            start: Moment::ORIGIN,
+            span,
+            requests: 2_000,
+            in_hand: 0,
+        };
+        shadow.count(&count, &model);
         let cost = shadow.end_slot(span, &model);
         assert_eq!(cost.serverless, 400.0, "40 workers for 10 s");
         cost.spill

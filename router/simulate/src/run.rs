@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use thermocline_policy::{
-    Decision, LocalFit, Margins, Mean, Moment, PodState, Reason, ServerlessMeter, Shadow, Steering,
-    Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale, transition,
+    Count, Decision, LocalFit, Margins, Mean, Moment, PodState, Reason, ServerlessMeter, Shadow,
+    Steering, Thresholds, Tier, TierLoad, TierMap, TierSet, View, Window, decide, scale,
+    transition,
 };
 
 use crate::assumptions::Assumptions;
@@ -239,7 +240,13 @@ impl Run {
     fn flush(&mut self) {
         let arrivals = std::mem::take(&mut self.second.1);
         if let Some(shadow) = &mut self.shadow {
-            shadow.count(self.second.0, TICK, arrivals, self.steering.model());
+            let count = Count {
+                start: self.second.0,
+                span: TICK,
+                requests: arrivals,
+                in_hand: 0, // each takes as long as it was reckoned to
+            };
+            shadow.count(&count, self.steering.model());
         }
     }
 

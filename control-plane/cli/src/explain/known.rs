@@ -42,22 +42,33 @@ fn times(costs: &Costs) -> Option<String> {
         Some(format!("{what} {time} ({how})"))
     };
     let (serverless, pod) = (Tier::Serverless, Tier::Pod);
-    let service = measured.serverless_service;
-    sentence(
-        "Times",
-        [
+    // Where no request found a worker up, nobody can tell the two apart.
+    let (service, woken) = (measured.serverless_service, measured.cold_start);
+    let (on_serverless, cold) = match service == 0 && woken > 0 {
+        true => (
+            of(
+                serverless,
+                sum(times.service_s, times.cold_start_s),
+                "a cold start with service on serverless",
+                woken,
+            ),
+            None,
+        ),
+        false => (
             of(
                 serverless,
                 times.service_s,
                 "service on serverless",
                 service,
             ),
-            of(
-                serverless,
-                times.cold_start_s,
-                "a cold start",
-                measured.cold_start,
-            ),
+            of(serverless, times.cold_start_s, "a cold start", woken),
+        ),
+    };
+    sentence(
+        "Times",
+        [
+            on_serverless,
+            cold,
             of(
                 pod,
                 times.pod_service_s,
@@ -67,6 +78,10 @@ fn times(costs: &Costs) -> Option<String> {
             of(pod, times.boot_s, "a boot", measured.boot),
         ],
     )
+}
+
+fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    Some(one? + other?)
 }
 
 fn sentence<const N: usize>(title: &str, parts: [Option<String>; N]) -> Option<String> {

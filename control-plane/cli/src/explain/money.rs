@@ -15,14 +15,20 @@ pub(super) fn tell(decision: &Decision) -> Vec<String> {
     if priced.is_empty() {
         return Vec::new();
     }
+    let (told, rps) = (
+        decision.inputs.rps,
+        costs.rate_rps.unwrap_or(decision.inputs.rps),
+    );
     let at = match decision.inputs.count {
-        0 => "Without requests",
-        _ => "At this rate",
+        0 => "Without requests".to_owned(),
+        _ if (rps - told).abs() > 0.01 * told => {
+            format!("At {rps:.2} per second, the rate since it is watched,")
+        }
+        _ => "At this rate".to_owned(),
     };
     let mut lines = known::tell(costs);
     lines.push(format!("{at} {}.", priced.join(", ")));
     if costs.tiers.len() > 1 {
-        let rps = costs.rate_rps.unwrap_or(decision.inputs.rps);
         lines.extend(break_even(costs, rps));
     }
     lines.extend(decision.by_regret().map(regret));
@@ -92,7 +98,7 @@ fn objective(decision: &Decision, costs: &Costs, objective: &Objective) -> Strin
             "is missed, and there is no pod tier to meet it with"
         }
         (true, _) if serverless_meets => {
-            "keeps a pod: serverless would meet it at this rate, but not yet at 0.7 of it, as a switch back asks"
+            "keeps a pod: serverless would meet it now; it goes back once serverless would at 0.7 of the rate too, looked at every ten seconds"
         }
         (true, Tier::Pod) if !meets(Tier::Pod) => {
             "is met by neither tier; a pod serves, which is the faster one"

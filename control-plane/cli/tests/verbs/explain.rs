@@ -457,7 +457,7 @@ async fn an_objective_is_told_as_it_is() {
         (
             7.5,
             3.1,
-            "serverless would meet it at this rate, but not yet at 0.7 of it",
+            "serverless would meet it now; it goes back once serverless would at 0.7 of the rate too",
         ),
         (
             33.0,

@@ -5,7 +5,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, Moment, Optimum, Prices, SoFar, UsdPerSecond};
+use thermocline_policy::{CostModel, Count, Moment, Optimum, Prices, SoFar, UsdPerSecond};
 
 use super::WhatIf;
 use opening::Opening;
@@ -28,14 +28,6 @@ pub(super) struct Comparison {
     /// Paid since then, and come.
     paid: f64,
     arrivals: i64,
-}
-
-/// So many requests, evenly spread over the `span` from `start` on.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Count {
-    pub(super) start: Moment,
-    pub(super) span: Duration,
-    pub(super) requests: u64,
 }
 
 impl Comparison {
@@ -68,7 +60,7 @@ impl Comparison {
 
     /// What backends took in hand; never before the last.
     pub(super) fn count(&mut self, count: Count, model: &CostModel) {
-        if count.requests > 0 {
+        if count.requests > 0 || count.in_hand > 0 {
             self.unpriced.push(count);
         }
         if is_priced(model) {
@@ -90,10 +82,14 @@ impl Comparison {
 
     /// A slot with so many `arrivals` is over at `now`; what it adds, where both
     /// prices are known. What came a little before they were is added then.
+    ///
+    /// Only what is `at_rest`, with nothing in hand, waiting or up, has paid for all
+    /// that came: then what was paid bounds the optimum.
     pub(super) fn end_slot(
         &mut self,
         now: Moment,
         arrivals: i64,
+        at_rest: bool,
         model: &CostModel,
     ) -> Option<WhatIf> {
         self.arrivals += arrivals;
@@ -107,21 +103,19 @@ impl Comparison {
         self.cost_unpriced(&money);
         self.optimum.advance_to(now, &money);
         self.uncompared = now;
-        Some(self.tell())
+        Some(self.tell(at_rest))
     }
 
     fn cost_unpriced(&mut self, money: &CostModel) {
         for count in self.unpriced.drain(..) {
-            self.optimum
-                .count(count.start, count.span, count.requests, money);
+            self.optimum.count(&count, money);
             self.opening = self.opening.take().and_then(|it| it.with(count, money));
         }
     }
 
     fn leave_out(&mut self, now: Moment, money: &CostModel) {
         for count in self.unpriced.drain(..) {
-            self.optimum
-                .leave_out(count.start, count.span, count.requests, money);
+            self.optimum.leave_out(&count, money);
         }
         self.optimum.pass_over(now, money);
         // It tells of what is compared from the beginning on.
@@ -130,9 +124,11 @@ impl Comparison {
         (self.paid, self.arrivals) = (0.0, 0);
     }
 
-    fn tell(&mut self) -> WhatIf {
+    fn tell(&mut self, at_rest: bool) -> WhatIf {
         let paid = self.told.paid + std::mem::take(&mut self.paid);
-        self.optimum.was_possible(paid);
+        if at_rest {
+            self.optimum.was_possible(paid);
+        }
         let hindsight = self.optimum.hindsight();
         let now = WhatIf {
             arrivals: self.told.arrivals + std::mem::take(&mut self.arrivals),

@@ -2,12 +2,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{
-    Calendar, CostModel, InstanceState, Mean, Moment, NanoUsd, PolicyMode, SLOT, Spec, Tier,
+    Calendar, CostModel, Count, InstanceState, Mean, Moment, NanoUsd, PolicyMode, SLOT, Spec, Tier,
     UsdPerSecond, Work,
 };
 use thermocline_table::{Config, Deployment, Measured, Sketch, Tally};
 
-use super::compare::Count;
 use super::{Books, Kept, Paid, steering};
 use crate::control::ControlPlane;
 use crate::costs::service;
@@ -27,6 +26,10 @@ struct Look<'d> {
     /// Microseconds since 1970, UTC.
     wall: i64,
     serverless_provider: Option<String>,
+    /// The most serverless workers that there are.
+    most_workers: u32,
+    /// Whether nothing is in hand, waiting or up.
+    at_rest: bool,
 }
 
 impl ControlPlane {
@@ -63,17 +66,16 @@ impl ControlPlane {
         }
         // First of all: what has come is counted by what is known.
         self.learn(deployment, &mut kept, &config);
+        let serverless = config.spec.tiers.serverless.as_ref();
+        let works = live.in_flight() > 0 || live.waiting() > 0;
         let look = Look {
             live,
             model: *kept.steering.model(),
             now,
             wall,
-            serverless_provider: config
-                .spec
-                .tiers
-                .serverless
-                .as_ref()
-                .map(|t| t.provider.clone()),
+            serverless_provider: serverless.map(|tier| tier.provider.clone()),
+            most_workers: serverless.map_or(1, |tier| tier.max_workers),
+            at_rest: !works && paid_pods(deployment).next().is_none(),
         };
         kept.count(&look);
         for pod in paid_pods(deployment) {
@@ -167,15 +169,6 @@ fn of_any_tier(tally: &Tally) -> Mean {
     Mean::of(means.iter().map(sum).sum(), count)
 }
 
-/// How many cold starts of serverless workers were measured; those of endpoints
-/// until there was one.
-pub(crate) fn cold_starts(tally: &Tally) -> u64 {
-    match tally.woken.measured().count {
-        0 => tally.starts[Tier::Serverless].measured().count,
-        woken => woken,
-    }
-}
-
 /// A pod that is paid for.
 struct PaidPod {
     payee: super::Payee,
@@ -243,7 +236,10 @@ impl Kept {
 
     /// The objective at the rate of now.
     fn hold_to_objective(&mut self, look: &Look<'_>, spec: &Spec) {
-        let objective = spec.objective.as_ref().map(|objective| objective.p95);
+        // What nobody has measured is no reason to pay for a pod.
+        let is_measured = look.live.tally.service[Tier::Serverless].measured().count > 0;
+        let objective = spec.objective.as_ref().filter(|_| is_measured);
+        let objective = objective.map(|objective| objective.p95);
         let rate = look.live.rate(look.now);
         let service = service(&look.live.tally, &look.model, Tier::Serverless).p95;
         self.steering.hold_to(objective, service, rate);
@@ -264,22 +260,24 @@ impl Kept {
         let all = taken(look.live);
         let requests = all.saturating_sub(self.taken);
         self.taken = all;
-        let (begun, model) = (self.counted, &look.model);
-        self.shadow.count(begun, span, requests, model);
-        let count = Count {
-            start: begun,
+        let model = &look.model;
+        let count = |requests, in_hand| Count {
+            start: self.counted,
             span,
             requests,
+            in_hand: look.on_workers(in_hand),
         };
+        let (all, on_serverless) = (
+            count(requests, look.live.in_flight()),
+            count(metered, look.live.traffic[Tier::Serverless].in_flight()),
+        );
+        self.shadow.count(&all, model);
         let boots = look.live.tally.starts[Tier::Pod].measured();
         if boots.count > 0 {
             self.comparison.measured_boot(model.work.boot);
         }
-        self.comparison.count(count, model);
-        let taken = self
-            .serverless
-            .take_evenly(begun, span, metered, &model.work);
-        self.unpriced += taken;
+        self.comparison.count(all, model);
+        self.unpriced += self.serverless.count(&on_serverless, &model.work);
         self.pay_workers(look);
     }
 
@@ -321,7 +319,10 @@ impl Kept {
             let slot = begun.div_euclid(SLOT.as_micros() as i64);
             *self.unposted.arrivals.entry(slot).or_default() += arrivals;
         }
-        let compared = self.comparison.end_slot(self.slot, arrivals, &look.model);
+        let (slot, at_rest) = (self.slot, look.at_rest);
+        let compared = self
+            .comparison
+            .end_slot(slot, arrivals, at_rest, &look.model);
         if let Some(added) = compared {
             let hour = begun.div_euclid(HOUR_MICROS);
             added.add_to(&mut self.unposted.what_if, hour);
@@ -333,6 +334,14 @@ impl Kept {
         if live.is_steered() && live.thresholds() != thresholds {
             live.steer(thresholds);
         }
+    }
+}
+
+impl Look<'_> {
+    /// Of so many requests in hand, those that there are workers for.
+    fn on_workers(&self, in_hand: u32) -> u64 {
+        let places = u64::from(self.model.work.concurrency.max(1));
+        u64::from(in_hand).min(u64::from(self.most_workers.max(1)) * places)
     }
 }
 

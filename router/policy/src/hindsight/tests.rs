@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Prices, Shadow, UsdPerSecond, Work};
+use crate::{Count, Prices, Shadow, UsdPerSecond, Work};
 
 const STEP: Duration = Duration::from_secs(10);
 
@@ -145,7 +145,13 @@ proptest! {
         let mut hindsight = begun(ready);
         let (mut now, mut sum) = (Moment::ORIGIN, 0.0);
         for count in counts {
-            shadow.count(now, STEP, count, &model);
+            let count = Count {
+                start: now,
+                span: STEP,
+                requests: count,
+                in_hand: 0,
+            };
+            shadow.count(&count, &model);
             let cost = shadow.end_slot(STEP, &model);
             hindsight.advance(cost, STEP, &model);
             sum += cost.serverless;

@@ -1,8 +1,6 @@
 use std::time::Duration;
 
-use thermocline_policy::{CostModel, Moment, Optimum, SoFar, Work};
-
-use super::Count;
+use thermocline_policy::{CostModel, Count, Moment, Optimum, SoFar, Work};
 
 /// The most counts that are kept: of half an hour with a request in each second.
 const MOST_COUNTS: usize = 2048;
@@ -61,13 +59,8 @@ impl Opening {
         for (model, counts) in &self.counts {
             let work = Work { boot, ..model.work };
             let model = CostModel { work, ..*model };
-            for Count {
-                start,
-                span,
-                requests,
-            } in counts
-            {
-                optimum.count(*start, *span, *requests, &model);
+            for count in counts {
+                optimum.count(count, &model);
             }
         }
         optimum

@@ -41,11 +41,13 @@ fn live(last: u64, model: impl Fn(u64) -> CostModel, measured: impl Fn(u64) -> b
             start: at(second),
             span: Duration::from_secs(1),
             requests,
+            in_hand: 0,
         };
         comparison.count(count, &model);
         comparison.pay(0.001 * requests as f64);
         if (second + 1) % 10 == 0 {
-            let added = comparison.end_slot(at(second + 1), std::mem::take(&mut arrivals), &model);
+            let added =
+                comparison.end_slot(at(second + 1), std::mem::take(&mut arrivals), true, &model);
             sum.add(&added.unwrap_or_default());
         }
     }
@@ -130,14 +132,44 @@ fn of_too_much_the_assumed_boot_stands() {
         start: at(second),
         span: Duration::from_secs(1),
         requests: 1_000,
+        in_hand: 0,
     };
     for second in 0..101 {
         comparison.count(flood(second), &model(150));
     }
-    comparison.end_slot(at(101), 101_000, &model(150));
+    comparison.end_slot(at(101), 101_000, true, &model(150));
     let before = comparison.told;
     comparison.measured_boot(Duration::from_secs(2));
-    comparison.end_slot(at(101), 0, &model(2));
+    comparison.end_slot(at(101), 0, true, &model(2));
     let after = comparison.told;
     assert_eq!((before.pod, before.optimum), (after.pod, after.optimum));
+}
+
+/// Three requests wait for a pod of 30 s, which nobody has paid for yet.
+#[test]
+fn what_is_not_paid_for_yet_bounds_nothing() {
+    let optimum = |at_rest_from| {
+        let mut comparison = Comparison::begin(at(0));
+        for second in 0..60 {
+            let count = Count {
+                start: at(second),
+                span: Duration::from_secs(1),
+                requests: if second == 30 { 3 } else { 0 },
+                in_hand: 0,
+            };
+            comparison.count(count, &model(150));
+            comparison.pay(0.000_01);
+            if second % 10 == 9 {
+                let at_rest = second >= at_rest_from;
+                comparison.end_slot(at(second + 1), 0, at_rest, &model(150));
+            }
+        }
+        comparison.told.optimum
+    };
+    // Of what was paid in the first 40 s, three requests cannot be served; in 60 s they were.
+    assert!((optimum(59) - 0.000_6).abs() < 1e-9);
+    assert!(
+        (optimum(100) - 0.003).abs() < 1e-9,
+        "three workers of 0.5 s"
+    );
 }
