@@ -58,7 +58,7 @@ impl CostModel {
     ///
     /// That share is Erlang's B. It comes in bunches, which cost less than as many
     /// arrivals far apart: this is up to 30 % too dear where pods are as full as they
-    /// may be, and within 1 % where they are half as full.
+    /// may be, and within 1 % where they are a third as full.
     pub fn pod(&self, rate: Rate) -> Option<UsdPerSecond> {
         let pods = self.pods(rate);
         let load = rate.within(self.work.service_on_pod);
