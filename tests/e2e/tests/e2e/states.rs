@@ -60,13 +60,15 @@ async fn a_pod_that_cannot_be_had_is_no_failure_while_serverless_serves() {
         assert_eq!(scene.get().await.status, 200);
     }
     let told = async |state: &str| {
-        let status = scene.until_state(state).await;
+        let why = |status: &Value| status["reason"].as_str().unwrap_or_default().to_owned();
+        let is_told = async || {
+            let status = scene.status().await;
+            let why = why(&status);
+            status["state"] == state && why.starts_with("another start failed: no_capacity")
+        };
+        scene.until(SECOND / 10, is_told).await;
+        let status = scene.status().await;
         assert_eq!(status["tier"], "serverless", "{status}");
-        let reason = status["reason"].as_str().unwrap_or_default().to_owned();
-        assert!(
-            reason.starts_with("another start failed: no_capacity"),
-            "{status}"
-        );
     };
     told("running").await;
     scene.pass(secs(120)).await;
