@@ -2,6 +2,7 @@
 //! which job is next. Everything that takes time runs in tasks of its own, and
 //! comes back as an [`Event`].
 
+mod adopt;
 mod hands;
 mod hear;
 mod load;
@@ -36,6 +37,7 @@ use crate::job::Bench;
 use crate::peers::Peers;
 use crate::residents::Residents;
 use crate::{Memory, Runtime, Settings};
+use adopt::Adoption;
 use hands::Hands;
 use prewarm::Start;
 use promise::Promise;
@@ -78,6 +80,8 @@ pub(crate) struct Agent {
     phase: Phase,
     /// Until it has loaded what the fleet uses most.
     start: Option<Start>,
+    /// Until it is decided what of an earlier life is adopted.
+    adoption: Option<Adoption>,
     demands: Demands,
     peers: Peers,
     residents: Residents,
@@ -140,6 +144,7 @@ impl Agent {
             state,
             phase: Phase::Down,
             start: Some(Start::Listening(heard_by)),
+            adoption: None,
             demands: Demands::default(),
             peers: Peers::default(),
             residents: Residents::default(),
@@ -211,6 +216,7 @@ impl Agent {
             Event::Settled { queue, origin, end } => self.settled(&queue, origin, end),
             Event::Loaded { deployment, result } => self.loaded(&deployment, result),
             Event::Unloaded { deployment, gone } => self.unloaded(&deployment, gone),
+            Event::Left(decided) => self.await_gateways(decided),
             Event::Runtime(seen) => self.runtime_seen(seen),
             Event::Demand(body) => self.hear_demand(&body),
             Event::Report(body) => self.hear_report(&body),

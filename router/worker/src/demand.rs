@@ -18,6 +18,8 @@ struct Heard {
     sequence: u64,
     at: Moment,
     until: Moment,
+    /// Whether all its queues were told.
+    whole: bool,
     queues: BTreeMap<String, QueueDemand>,
     draining: Vec<String>,
 }
@@ -33,6 +35,8 @@ pub(crate) struct Work {
     pub(crate) terms: Option<Terms>,
     /// A gateway that knows the deployment.
     pub(crate) reply_to: String,
+    /// The generation that it runs.
+    pub(crate) generation: String,
 }
 
 impl Demands {
@@ -44,6 +48,7 @@ impl Demands {
             sequence: 0,
             at: now,
             until,
+            whole: false,
             queues: BTreeMap::new(),
             draining: Vec::new(),
         });
@@ -53,6 +58,7 @@ impl Demands {
         if demand.whole {
             heard.queues.clear();
         }
+        heard.whole |= demand.whole;
         (heard.sequence, heard.at, heard.until) = (demand.sequence, now, until);
         heard.draining = demand.draining;
         let queues = demand.queues.into_iter();
@@ -64,6 +70,11 @@ impl Demands {
     /// Forgets gateways that are silent.
     pub(crate) fn forget(&mut self, now: Moment) {
         self.gateways.retain(|_, heard| heard.until > now);
+    }
+
+    /// Whether every gateway that was heard has told all its queues, and there is one.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.gateways.is_empty() && self.gateways.values().all(|heard| heard.whole)
     }
 
     /// Whether a gateway wants `worker` to take no more.
@@ -129,6 +140,7 @@ impl Demands {
             oldest: oldest.max().unwrap_or_default(),
             terms: newest.terms.clone(),
             reply_to: (*reply_to).clone(),
+            generation: newest.generation.clone(),
         })
     }
 }
@@ -180,6 +192,10 @@ mod tests {
     fn changes_add_to_the_whole_and_older_ones_are_not_heard() {
         let mut demands = Demands::default();
         demands.hear(said("http://a", 1, true, &[("m", 2), ("n", 1)]), at(0));
+        assert!(demands.is_whole());
+        demands.hear(said("http://b", 1, false, &[("m", 0)]), at(0));
+        assert!(!demands.is_whole());
+        demands.gateways.remove("http://b");
         demands.hear(said("http://a", 3, false, &[("m", 0)]), at(1));
         demands.hear(said("http://a", 2, false, &[("m", 9)]), at(1));
         assert_eq!(demands.of("m", at(1)).unwrap().waiting, 0);

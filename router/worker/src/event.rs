@@ -53,6 +53,8 @@ pub(crate) enum Event {
     },
     /// A model went, or would not.
     Unloaded { deployment: String, gone: bool },
+    /// An earlier life left something running; told once it is decided what of it is adopted.
+    Left(oneshot::Sender<()>),
     /// The runtime was looked at.
     Runtime(Seen),
     /// A gateway announced.

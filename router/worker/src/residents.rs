@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     since: Moment,
     last_used: Moment,
     load_time: Duration,
+    /// Whether an earlier life of this worker loaded it.
+    adopted: bool,
 }
 
 /// What is said of a model now, whatever was when it was loaded.
@@ -72,8 +74,23 @@ impl Residents {
             since: now,
             last_used: now,
             load_time: Duration::ZERO,
+            adopted: false,
         };
         self.entries.insert(deployment.to_owned(), entry);
+    }
+
+    /// Reserves what `deployment` takes, which an earlier life of this worker loaded.
+    pub(crate) fn adopt(
+        &mut self,
+        deployment: &str,
+        terms: wire::Terms,
+        devices: Vec<usize>,
+        now: Moment,
+    ) {
+        self.begin(deployment, terms, devices, now);
+        if let Some(entry) = self.entries.get_mut(deployment) {
+            entry.adopted = true;
+        }
     }
 
     /// Its loading has ended well.
@@ -90,8 +107,10 @@ impl Residents {
             entry.terms = terms;
             entry.load_time = now.since(entry.since);
             entry.last_used = now;
-            self.loads += 1;
-            self.rate.count(now);
+            if !std::mem::take(&mut entry.adopted) {
+                self.loads += 1;
+                self.rate.count(now);
+            }
         }
     }
 

@@ -85,7 +85,22 @@ pub enum RunError {
 /// the next [`Runtime::unload`] does not clear.
 #[async_trait]
 pub trait Runtime: Send + Sync {
-    /// Clears what an earlier life of this worker has left running.
+    /// Looks for what an earlier life of this worker has left running; whether there is
+    /// any that can be told to be of a generation, and so be adopted.
+    ///
+    /// # Errors
+    /// [`LoadError`] when the runtime cannot be asked; try again.
+    async fn find_left(&self) -> Result<bool, LoadError> {
+        Ok(false)
+    }
+
+    /// Keeps what was found of this generation of `deployment` on the GPUs with these
+    /// UUIDs: the next [`Runtime::load`] of it goes on with that. Whether there is any.
+    fn adopt(&self, _deployment: &str, _generation: &str, _gpus: &[String]) -> bool {
+        false
+    }
+
+    /// Clears what an earlier life of this worker has left running, but for what is adopted.
     ///
     /// # Errors
     /// [`LoadError`] when the runtime cannot be asked; try again.

@@ -126,7 +126,7 @@ impl Agent {
     }
 
     /// Loads in a task, after `leaving` have gone.
-    fn spawn_load(
+    pub(super) fn spawn_load(
         &mut self,
         deployment: &str,
         gpus: Vec<String>,

@@ -30,6 +30,7 @@ impl Agent {
         self.rest_if_asked();
         self.residents.forget(&self.settings.eviction, now);
         self.forget(now);
+        self.adopt_left(now);
         if self.phase == Phase::Taking {
             self.residents
                 .idle(now)

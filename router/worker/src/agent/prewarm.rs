@@ -61,7 +61,7 @@ impl Agent {
         chosen.into_iter().take(most).map(str::to_owned).collect()
     }
 
-    fn free(&self) -> Vec<Mib> {
+    pub(super) fn free(&self) -> Vec<Mib> {
         let residents = self.views();
         let taken = |device| {
             let there = residents.iter().filter(|it| it.devices.contains(&device));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thermocline_broker::{BrokerError, Topic};
 use thermocline_clock::Clock;
+use tokio::sync::oneshot;
 
 use super::{Agent, Phase};
 use crate::Runtime;
@@ -19,7 +20,7 @@ const CLEAR_EVERY: u32 = 15;
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
 impl Agent {
-    /// Looks at the runtime again and again; at first it is cleared.
+    /// Looks at the runtime again and again; at first it is cleared of what is not adopted.
     pub(super) fn watch_runtime(&mut self) {
         let (runtime, clock, events) = (
             self.runtime.clone(),
@@ -27,10 +28,7 @@ impl Agent {
             self.events.clone(),
         );
         self.tasks.spawn(async move {
-            while let Err(error) = runtime.clear().await {
-                tracing::warn!(%error, "the runtime cannot be cleared of what an earlier life left");
-                clock.sleep(EVERY).await;
-            }
+            take_over(&*runtime, &clock, &events).await;
             let mut looks = 0;
             loop {
                 let alive = lives(&*runtime, &clock).await;
@@ -100,6 +98,27 @@ impl Agent {
                 }
             });
         }
+    }
+}
+
+/// Lets the agent adopt what an earlier life left; clears the rest.
+async fn take_over(runtime: &dyn Runtime, clock: &Clock, events: &Events) {
+    const WHAT: &str = "what an earlier life left cannot be";
+    let any = loop {
+        match runtime.find_left().await {
+            Ok(any) => break any,
+            Err(error) => tracing::warn!(%error, "{WHAT} found"),
+        }
+        clock.sleep(EVERY).await;
+    };
+    if any {
+        let (decided, decision) = oneshot::channel();
+        let _agent_ended = events.send(Event::Left(decided));
+        let _agent_ended = decision.await;
+    }
+    while let Err(error) = runtime.clear().await {
+        tracing::warn!(%error, "{WHAT} cleared");
+        clock.sleep(EVERY).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Models as instances of a provider that makes them on this node: containers
 //! of the Docker daemon, processes of the simulated cloud.
 
+mod left;
 mod pool;
 mod start;
 
@@ -17,11 +18,11 @@ use thermocline_policy::Tier;
 use thermocline_provider::{InstanceRequest, Provider, ProviderInstance, ProviderState, list_all};
 use thermocline_wire::fleet::Model;
 use tokio_util::sync::CancellationToken;
-use ulid::Ulid;
 
 use super::forward::Forward;
 use super::{RunError, RunRequest, RunResponse, Runtime};
 use crate::LoadError;
+use left::Left;
 use pool::{Member, Place, Pool};
 use start::Start;
 
@@ -49,12 +50,15 @@ struct Parts {
     clock: Clock,
     forward: Forward,
     held: Mutex<BTreeMap<String, Held>>,
+    left: Left,
 }
 
 /// What a deployment holds here.
 #[derive(Default)]
 struct Held {
     keys: BTreeSet<String>,
+    /// Those of an earlier life, for the next load.
+    adopted: Vec<String>,
     pool: Option<Arc<Pool>>,
     /// With the GPUs that it was placed on.
     model: Option<(Model, Vec<String>)>,
@@ -77,6 +81,7 @@ impl InstanceRuntime {
             forward: Forward::new(clock.clone()),
             clock,
             held: Mutex::default(),
+            left: Left::default(),
         }))
     }
 }
@@ -99,8 +104,14 @@ impl Parts {
     /// Starts one more instance. Its key is kept first, so that it can be cleared
     /// whatever becomes of this call.
     async fn start(&self, model: &Model, gpus: &[String]) -> Result<Member, LoadError> {
-        let key = Ulid::generate().to_string();
+        let mark = left::mark(&model.deployment, &model.generation, gpus);
+        let key = left::new_key(&mark);
         self.keep(&model.deployment, &key);
+        self.go_on(&key, model, gpus).await
+    }
+
+    /// Waits until the instance `key` is ready, which is made unless it is there.
+    async fn go_on(&self, key: &str, model: &Model, gpus: &[String]) -> Result<Member, LoadError> {
         let start = Start {
             provider: &*self.provider,
             forward: &self.forward,
@@ -112,7 +123,7 @@ impl Parts {
             devices: gpus.to_vec(),
             ..start::request(model, &self.owner, self.tier)
         };
-        start.ready(&key, &request).await
+        start.ready(key, &request).await
     }
 
     async fn owned(&self) -> Result<Vec<ProviderInstance>, LoadError> {
@@ -121,8 +132,42 @@ impl Parts {
         Ok(instances)
     }
 
-    async fn clear_if(&self, wanted: impl Fn(&str) -> bool) -> Result<(), LoadError> {
+    /// What is adopted of `model`; otherwise what its deployment holds goes.
+    async fn adopted(&self, model: &Model, gpus: &[String]) -> Result<Vec<String>, LoadError> {
+        let adopted = match self.held().get_mut(&model.deployment) {
+            Some(held) => std::mem::take(&mut held.adopted),
+            None => Vec::new(),
+        };
+        // The model may have changed since it was adopted.
+        let mark = left::mark(&model.deployment, &model.generation, gpus);
+        if adopted.is_empty() || !adopted.iter().all(|key| key.ends_with(&mark)) {
+            self.unload(&model.deployment).await?;
+            return Ok(Vec::new());
+        }
+        Ok(adopted)
+    }
+
+    /// What `deployment` holds goes.
+    async fn unload(&self, deployment: &str) -> Result<(), LoadError> {
+        let keys = match self.held().get_mut(deployment) {
+            Some(held) => {
+                held.over.cancel();
+                held.pool.take().iter().for_each(|pool| pool.close());
+                held.keys.clone()
+            }
+            None => return Ok(()),
+        };
         let all = self.owned().await?;
+        self.clear(all, |key| keys.contains(key)).await?;
+        self.held().remove(deployment);
+        Ok(())
+    }
+
+    async fn clear(
+        &self,
+        all: Vec<ProviderInstance>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), LoadError> {
         let clear = all
             .iter()
             .filter(|instance| wanted(&instance.key) && instance.state != ProviderState::Gone)
@@ -217,12 +262,32 @@ impl Parts {
 impl Runtime for InstanceRuntime {
     async fn clear(&self) -> Result<(), LoadError> {
         let parts = &self.0;
+        // Listed first: whatever was there by then and is held is known to be.
+        let all = parts.owned().await?;
         let kept: BTreeSet<String> = parts
             .held()
             .values()
             .flat_map(|held| held.keys.iter().cloned())
             .collect();
-        parts.clear_if(|key| !kept.contains(key)).await
+        parts.clear(all, |key| !kept.contains(key)).await
+    }
+
+    async fn find_left(&self) -> Result<bool, LoadError> {
+        let all = self.0.owned().await?;
+        let living = all.into_iter().filter(|instance| lives(instance.state));
+        Ok(self.0.left.found(living.map(|instance| instance.key)))
+    }
+
+    fn adopt(&self, deployment: &str, generation: &str, gpus: &[String]) -> bool {
+        let keys = self.0.left.take(&left::mark(deployment, generation, gpus));
+        if keys.is_empty() {
+            return false;
+        }
+        let mut held = self.0.held();
+        let entry = held.entry(deployment.to_owned()).or_default();
+        entry.keys.extend(keys.iter().cloned());
+        entry.adopted = keys;
+        true
     }
 
     async fn alive(&self) -> bool {
@@ -231,9 +296,11 @@ impl Runtime for InstanceRuntime {
 
     async fn load(&self, model: &Model, gpus: &[String]) -> Result<(), LoadError> {
         let parts = &self.0;
-        self.unload(&model.deployment).await?;
-        let count = pool::instances(&model.terms);
-        let members = try_join_all((0..count).map(|_| parts.start(model, gpus))).await?;
+        let adopted = parts.adopted(model, gpus).await?;
+        let going_on = adopted.iter().map(|key| parts.go_on(key, model, gpus));
+        let mut members = try_join_all(going_on).await?;
+        let count = pool::instances(&model.terms).saturating_sub(members.len());
+        members.extend(try_join_all((0..count).map(|_| parts.start(model, gpus))).await?);
         let mut held = parts.held();
         let entry = held.entry(model.deployment.clone()).or_default();
         entry.pool = Some(Pool::new(members, model.terms.clone()));
@@ -242,18 +309,7 @@ impl Runtime for InstanceRuntime {
     }
 
     async fn unload(&self, deployment: &str) -> Result<(), LoadError> {
-        let parts = &self.0;
-        let keys = match parts.held().get_mut(deployment) {
-            Some(held) => {
-                held.over.cancel();
-                held.pool.take().iter().for_each(|pool| pool.close());
-                held.keys.clone()
-            }
-            None => return Ok(()),
-        };
-        parts.clear_if(|key| keys.contains(key)).await?;
-        parts.held().remove(deployment);
-        Ok(())
+        self.0.unload(deployment).await
     }
 
     async fn run(&self, deployment: &str, request: RunRequest) -> Result<RunResponse, RunError> {

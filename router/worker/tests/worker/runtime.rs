@@ -31,6 +31,9 @@ pub(crate) struct Script {
     pub(crate) bad_answers: u32,
     /// Nothing can be unloaded.
     pub(crate) stuck: bool,
+    /// What an earlier life left: deployments with their generations.
+    pub(crate) left: BTreeMap<String, String>,
+    adopted: BTreeSet<String>,
     /// Requests fail until then.
     pub(crate) broken_until: Option<Moment>,
 }
@@ -108,7 +111,25 @@ impl Drop for Running {
 
 #[async_trait]
 impl Runtime for ScriptRuntime {
+    async fn find_left(&self) -> Result<bool, LoadError> {
+        Ok(!self.script().left.is_empty())
+    }
+
+    fn adopt(&self, deployment: &str, generation: &str, _: &[String]) -> bool {
+        let mut script = self.script();
+        let is_it = script
+            .left
+            .get(deployment)
+            .is_some_and(|it| it == generation);
+        if is_it {
+            script.left.remove(deployment);
+            script.adopted.insert(deployment.to_owned());
+        }
+        is_it
+    }
+
     async fn clear(&self) -> Result<(), LoadError> {
+        self.script().left.clear();
         Ok(())
     }
 
@@ -128,9 +149,11 @@ impl Runtime for ScriptRuntime {
                 .memory
                 .insert(model.deployment.clone(), model.terms.memory_mib);
             script.most_memory = script.most_memory.max(script.memory.values().sum());
+            let adopted = script.adopted.remove(&model.deployment);
             script
                 .load_time
                 .get(&model.deployment)
+                .filter(|_| !adopted)
                 .copied()
                 .unwrap_or_default()
         };

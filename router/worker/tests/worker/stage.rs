@@ -102,6 +102,18 @@ impl Stage {
         memory_mib: u64,
     ) -> Node {
         let runtime = ScriptRuntime::new(self.clock());
+        self.worker_over(runtime, broker, settings, memory_mib)
+            .await
+    }
+
+    /// Starts a worker over a runtime that is there already.
+    pub(crate) async fn worker_over(
+        &self,
+        runtime: ScriptRuntime,
+        broker: Arc<dyn Broker>,
+        settings: Settings,
+        memory_mib: u64,
+    ) -> Node {
         let name = settings.name.clone();
         let worker = Worker::start(Parts {
             settings,

@@ -181,3 +181,38 @@ async fn b33_a_job_of_a_worker_that_dies_is_run_by_the_next() {
     let _second = scene.worker("gpu-2");
     assert_eq!(client.read_head().await.unwrap().status, 200);
 }
+
+#[tokio::test]
+async fn a_worker_that_begins_again_goes_on_with_the_model_that_it_left() {
+    let scene = Scene::new(Reply::ok("whole")).await;
+    let killed = scene.worker("gpu-1");
+    let mut client = scene.client().await;
+    let first = client.request("POST", "/d/m/run").send().await.unwrap();
+    assert_eq!((first.status, &*first.text()), (200, "whole"));
+    drop(killed);
+    let _again = scene.worker("gpu-1");
+    let second = client.request("POST", "/d/m/run").send().await.unwrap();
+    assert_eq!((second.status, &*second.text()), (200, "whole"));
+    let truth = scene.node.truth();
+    assert_eq!((truth.created, truth.deleted), (1, 0));
+}
+
+#[tokio::test]
+async fn what_a_worker_left_of_an_older_generation_is_not_gone_on_with() {
+    let scene = Scene::new(Reply::ok("whole")).await;
+    let killed = scene.worker("gpu-1");
+    let mut client = scene.client().await;
+    let first = client.request("POST", "/d/m/run").send().await.unwrap();
+    assert_eq!(first.status, 200);
+    drop(killed);
+    scene
+        .system
+        .admin
+        .patch("m", json!({ "image": "image:2" }))
+        .await;
+    let _again = scene.worker("gpu-1");
+    let second = client.request("POST", "/d/m/run").send().await.unwrap();
+    assert_eq!(second.status, 200, "{}", second.text());
+    let truth = scene.node.truth();
+    assert_eq!((truth.created, truth.deleted), (2, 1));
+}
