@@ -1,6 +1,7 @@
 //! Jobs of the shared fleet that nobody will run any more: archived, told,
 //! shown, and run once more where that may help.
 
+mod admission;
 mod archive;
 mod head;
 mod json;

@@ -13,6 +13,7 @@ use thermocline_store::{DeadLetterFilter, DeadLetterRow, DeadLetterState, Result
 use tokio::sync::mpsc;
 
 use super::Refused;
+use super::admission::Kept;
 use super::archive::PAUSE;
 use super::refusal::why_not;
 use crate::control::ControlPlane;
@@ -125,7 +126,7 @@ impl ControlPlane {
     async fn replay_now(&self, fleet: &dyn SharedFleet, id: &str) {
         let (state, outcome) = match self.archived_request(id).await {
             Ok(Some((request, within))) => match runs(fleet, &request.deployment) {
-                Ok(()) => outcome(fleet.replay(request, within).await),
+                Ok(()) => self.admitted(fleet, request, within).await,
                 Err(refused) => open(json!({ "result": "refused", "detail": refused.to_string() })),
             },
             Ok(None) => open(json!({ "result": "not_kept" })),
@@ -135,6 +136,24 @@ impl ControlPlane {
             }
         };
         self.end_replay(id, state, outcome).await;
+    }
+
+    /// Runs `request` once it has a place among those of its deployment.
+    async fn admitted(
+        &self,
+        fleet: &dyn SharedFleet,
+        request: ParkedRequest,
+        within: Duration,
+    ) -> (DeadLetterState, Value) {
+        let began = self.clock.now();
+        match self.admit_replay(&request.deployment, within).await {
+            Ok(_place) => {
+                let left = within.saturating_sub(self.clock.now().since(began));
+                outcome(fleet.replay(request, left).await)
+            }
+            Err(Kept::Budget(detail)) => open(json!({ "result": "refused", "detail": detail })),
+            Err(Kept::Full) => open(json!({ "result": "expired" })),
+        }
     }
 
     /// The request of a letter, and how long it may take.

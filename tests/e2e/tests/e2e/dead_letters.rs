@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use thermocline_clock::ManualClock;
 use thermocline_provider::fleet::Replayed;
 use thermocline_provider::{ProviderError, ProviderErrorKind};
+use thermocline_support::backend::{FakeBackend, Latch, Reply, Script};
 use thermocline_support::fleet::{FakeFleet, Letter};
 use thermocline_support::process::{self, Ran};
+use thermocline_support::provider::FakeProvider;
 use thermocline_support::system::{Setup, System, TOKEN, manual_clock};
 use thermocline_wire::fleet::{Class, FailureKind};
 
@@ -227,6 +229,57 @@ async fn a_group_is_replayed_one_after_the_other() {
         archive.time.advance(SECOND);
     }
     assert_eq!(archive.read("d").await["state"], "open");
+}
+
+#[tokio::test]
+async fn a_replay_counts_against_the_concurrency_of_its_deployment() {
+    let archive = Archive::new().await;
+    let held = Latch::new();
+    let backend = FakeBackend::start(Script::always(Reply::ok("done").held_until(&held))).await;
+    let spec = json!({
+        "name": "m", "tiers": { "dedicated": { "url": backend.url() } },
+        "concurrency": { "max_concurrency": 1 },
+    });
+    archive.system.admin.deploy(spec).await;
+    let mut client = archive.system.client().await;
+    client.request("POST", "/d/m/run").start().await.unwrap();
+    backend.wait_for(|seen| seen.count("/run") == 1).await;
+    archive.bury(transient("job1")).await;
+    archive.fleet.next_replay(Ok(Replayed::Answered(200)));
+    assert_eq!(archive.replay("job1").await.0, 202);
+    for _ in 0..50 {
+        breathe(1).await;
+    }
+    assert!(archive.fleet.replayed().is_empty(), "its turn has not come");
+    held.open();
+    archive.until_state("job1", "replayed").await;
+    assert_eq!(archive.fleet.replayed().len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_budget_forbids_a_deployment_it_forbids_a_replay() {
+    let cloud = FakeProvider::new(&manual_clock().clock(), |_| Script::from(Reply::ok("")));
+    let archive = Archive::with(|setup| setup.provider("toy", cloud)).await;
+    let spec = json!({
+        "name": "m", "image": "i:1", "port": 80,
+        "tiers": { "serverless": { "provider": "toy" } },
+        "budget": { "usd_per_day": 0.0 },
+    });
+    archive.system.admin.deploy(spec).await;
+    archive.bury(transient("job1")).await;
+    let braked = async || {
+        let (_, told) = archive
+            .system
+            .admin
+            .call(Method::GET, "/deployments/m", None)
+            .await;
+        told["status"]["budget"]["serverless"]["brake"] == "stop"
+    };
+    archive.until(braked).await;
+    assert_eq!(archive.replay("job1").await.0, 202);
+    let letter = archive.until_state("job1", "open").await;
+    assert_eq!(letter["outcome"]["result"], "refused", "{letter}");
+    assert!(archive.fleet.replayed().is_empty());
 }
 
 #[tokio::test]
