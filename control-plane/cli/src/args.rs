@@ -283,6 +283,9 @@ pub(crate) struct ProviderTest {
     /// How long an instance may take to become ready
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = some_duration)]
     pub(crate) ready_within: Duration,
+    /// The lifetime of what is to end by itself, whole seconds
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = lifetime)]
+    pub(crate) lifetime: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -290,6 +293,15 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    let lifetime = some_duration(text)?;
+    let is_whole = lifetime.subsec_nanos() == 0 && lifetime <= Duration::from_secs(3600);
+    match is_whole {
+        true => Ok(lifetime),
+        false => Err("must be whole seconds, 1s to 1h".to_owned()),
+    }
 }
 
 fn port(text: &str) -> Result<u16, String> {

@@ -86,6 +86,7 @@ fn setup(args: &ProviderTest, tier: Tier) -> Result<Setup, Failure> {
         .map_err(|_| Failure::fault("the trial's request cannot be written"))?;
     Ok(Setup {
         ready_within: args.ready_within,
+        lifetime: args.lifetime,
         probe: Some(Arc::new(Http::new()?)),
         ..Setup::new(request)
     })
