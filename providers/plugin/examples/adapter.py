@@ -147,10 +147,12 @@ class Cloud:
         itself end them, or do not say `lifetimes`."""
         while True:
             time.sleep(0.2)
-            with self.lock:
-                due = [i.id for i in self.instances.values() if time.monotonic() >= i.ends_at]
-            for instance_id in due:
-                self.delete(instance_id)
+            with self.lock:  # what is renewed meanwhile is not due
+                now = time.monotonic()
+                due = [i.id for i in self.instances.values() if now >= i.ends_at]
+                ended = [self.instances.pop(instance_id) for instance_id in due]
+            for instance in ended:
+                instance.stop()
 
 
 class Adapter(http.server.BaseHTTPRequestHandler):

@@ -64,6 +64,8 @@ const MOST_METERED: u64 = 1024;
 #[derive(Debug, Clone, Default)]
 pub struct ServerlessMeter {
     workers: Vec<Worker>,
+    /// Until when a flood is billed whole.
+    flooded: Moment,
 }
 
 #[derive(Debug, Clone)]
@@ -102,6 +104,7 @@ impl ServerlessMeter {
     /// What was counted, never before the last. Of a flood, only worker time is counted.
     pub fn count(&mut self, count: &Count, work: &Work) -> Taken {
         if count.is_flood() {
+            self.flooded = self.flooded.max(count.end() + work.service);
             return flow(count.span, count.requests as f64, work);
         }
         let mut sum = Taken::default();
@@ -112,13 +115,19 @@ impl ServerlessMeter {
         sum
     }
 
-    /// What is still in hand, however long it was reckoned to take: its workers are
-    /// billed until now, and stay for their idle time.
+    /// What is still in hand although it was reckoned to have ended a look ago: its
+    /// workers are billed until now, and stay for their idle time.
     pub(crate) fn hold(&mut self, count: &Count, work: &Work) -> Taken {
+        let from = count.start.max(self.flooded);
+        if count.end() <= from || count.in_hand <= self.in_flight(from) as u64 {
+            return Taken::default();
+        }
+        // Who has gone is not billed for the time in between.
+        self.workers.retain(|worker| worker.until > from);
         let needed = count.in_hand.div_ceil(u64::from(work.concurrency.max(1))) as usize;
         while self.workers.len() < needed {
             // Taken for gone, since less work was reckoned with.
-            self.workers.push(Worker::up_since(count.start));
+            self.workers.push(Worker::up_since(from));
         }
         let mut sum = Taken::default();
         for worker in &mut self.workers[..needed] {
@@ -238,7 +247,6 @@ mod tests {
 
     #[test]
     fn what_is_billed_without_a_request_in_hand_is_told_apart() {
-        let seconds = Duration::from_secs;
         let work = Work {
             cold_start: seconds(30),
             serverless_idle: seconds(5),
@@ -268,10 +276,51 @@ mod tests {
         assert_eq!(take(38, 3), (seconds(2), seconds(0)), "and beyond it");
     }
 
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// What is billed of `requests` in the first second, with so many `in_hand` at the
+    /// end of each.
+    fn billed(meter: &mut ServerlessMeter, from: u64, requests: u64, in_hand: &[u64]) -> Duration {
+        let work = Work {
+            service: seconds(10),
+            cold_start: Duration::ZERO,
+            serverless_idle: seconds(5),
+            concurrency: 16,
+            ..Work::default()
+        };
+        let mut sum = Taken::default();
+        for (second, in_hand) in (from..).zip(in_hand) {
+            let count = Count {
+                start: Moment::ORIGIN + seconds(second),
+                span: seconds(1),
+                requests: if second == from { requests } else { 0 },
+                in_hand: *in_hand,
+            };
+            sum += meter.count(&count, &work);
+        }
+        sum.billed
+    }
+
+    #[test]
+    fn a_flood_is_billed_once() {
+        let mut meter = ServerlessMeter::default();
+        // 20,000 seconds of work, 16 of them at a time.
+        assert_eq!(billed(&mut meter, 0, 2_000, &[2_000; 10]), seconds(1_250));
+    }
+
+    #[test]
+    fn a_worker_that_has_gone_is_not_billed_for_the_time_in_between() {
+        let mut meter = ServerlessMeter::default();
+        assert_eq!(billed(&mut meter, 0, 1, &[1]), seconds(10 + 5));
+        // A request in hand that is not counted yet, an hour later.
+        assert_eq!(billed(&mut meter, 3_600, 0, &[1]), seconds(1 + 5));
+    }
+
     /// A stream of 8 s that was reckoned to take 1 s, looked at each second.
     #[test]
     fn what_takes_longer_than_reckoned_is_billed_until_it_ends() {
-        let seconds = Duration::from_secs;
         for idle in [0, 3] {
             let work = Work {
                 service: seconds(1),

@@ -45,22 +45,31 @@ impl TierTraffic {
     ///
     /// Of requests that come at once, one finds it asleep.
     pub fn send(&self, now: Moment, idle: Duration) -> Found {
+        let mut told = Found::Waking;
+        let begin = |sent: u32| {
+            told = self.found(sent, now, idle);
+            Some(match told {
+                Found::Awake => sent + 1,
+                Found::Asleep | Found::Waking => (sent + 1) | WAKING,
+            })
+        };
+        let sent = &self.sent;
+        let _always = sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, begin);
+        told
+    }
+
+    /// How it is at `now` with `sent`, which was read first: the answer that ended the
+    /// last work is seen by whoever sees no work.
+    fn found(&self, sent: u32, now: Moment, idle: Duration) -> Found {
         let answered = self.last_answer.load(Ordering::Acquire);
         let is_up = answered > 0 && now.since(Moment::from_nanos(answered)) < idle;
         let rested = now.since(self.last_end()) >= idle;
-        let found = |sent: u32| match (sent & !WAKING, sent & WAKING) {
+        match (sent & !WAKING, sent & WAKING) {
             (0, _) if is_up => Found::Awake,
             (0, _) if rested => Found::Asleep,
             (1.., 0) => Found::Awake,
             _ => Found::Waking,
-        };
-        let begin = |sent: u32| match found(sent) {
-            Found::Awake => sent + 1,
-            Found::Asleep | Found::Waking => (sent + 1) | WAKING,
-        };
-        let sent = &self.sent;
-        let before = sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, |s| Some(begin(s)));
-        found(before.unwrap_or_else(|sent| sent))
+        }
     }
 
     /// A request that was sent has ended; `answered` when it was answered whole,

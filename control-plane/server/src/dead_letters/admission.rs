@@ -6,6 +6,7 @@ use std::time::Duration;
 use thermocline_policy::Tier;
 use thermocline_table::{Entry, Permit};
 
+use super::archive::PAUSE;
 use crate::control::ControlPlane;
 
 /// What keeps a replay from being run now.
@@ -18,7 +19,7 @@ pub(super) enum Kept {
 
 impl ControlPlane {
     /// A place among the requests of `deployment`, waited for `within` so long; none where
-    /// it is not known here any more.
+    /// it is not known here any more. It waits beside the queue, which is for clients.
     pub(super) async fn admit_replay(
         &self,
         deployment: &str,
@@ -27,16 +28,18 @@ impl ControlPlane {
         let Some(deployment) = self.deployment(deployment) else {
             return Ok(None);
         };
-        if let Some(braked) = self.braked(&deployment, Tier::Serverless) {
-            return Err(Kept::Budget(braked.detail));
-        }
-        let queued = match deployment.live.gate.enter(u32::MAX) {
-            Entry::Entered(permit) => return Ok(Some(permit)),
-            Entry::Full => return Err(Kept::Full),
-            Entry::Queued(queued) => queued,
-        };
         let by = self.clock.now() + within;
-        let entered = self.clock.timeout_at(by, queued.wait()).await;
-        entered.map(Some).map_err(|_| Kept::Full)
+        loop {
+            if let Some(braked) = self.braked(&deployment, Tier::Serverless) {
+                return Err(Kept::Budget(braked.detail));
+            }
+            if let Entry::Entered(permit) = deployment.live.gate.enter(0) {
+                return Ok(Some(permit));
+            }
+            if self.clock.now() >= by {
+                return Err(Kept::Full);
+            }
+            self.clock.sleep(PAUSE).await;
+        }
     }
 }

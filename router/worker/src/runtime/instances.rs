@@ -298,7 +298,15 @@ impl Runtime for InstanceRuntime {
         let parts = &self.0;
         let adopted = parts.adopted(model, gpus).await?;
         let going_on = adopted.iter().map(|key| parts.go_on(key, model, gpus));
-        let mut members = try_join_all(going_on).await?;
+        let mut members = match try_join_all(going_on).await {
+            Ok(members) => members,
+            Err(error) => {
+                let deployment = model.deployment.as_str();
+                tracing::warn!(deployment, %error, "what was left does not go on");
+                parts.unload(deployment).await?;
+                Vec::new()
+            }
+        };
         let count = pool::instances(&model.terms).saturating_sub(members.len());
         members.extend(try_join_all((0..count).map(|_| parts.start(model, gpus))).await?);
         let mut held = parts.held();
