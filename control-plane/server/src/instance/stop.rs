@@ -16,10 +16,14 @@ const LONGEST_LOOK: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Complete lists without it, in a row, that confirm an absence.
 const LISTS: u32 = 2;
+/// The same where a create was never answered, so that lists are all there is to go by.
+const SEARCHES: u32 = 3;
 
 /// How far a deletion is.
 struct Effort {
     began: Moment,
+    /// Looks that have to find nothing.
+    needed: u32,
     /// Looks in a row that did not find it.
     absences: u32,
     /// Refusals since the last answer.
@@ -31,9 +35,10 @@ struct Effort {
 }
 
 impl Effort {
-    fn beginning(now: Moment) -> Self {
+    fn beginning(now: Moment, is_known: bool) -> Self {
         Effort {
             began: now,
+            needed: if is_known { LISTS } else { SEARCHES },
             absences: 0,
             failures: 0,
             pause: FIRST_PAUSE,
@@ -57,7 +62,7 @@ impl Effort {
     fn proves_absence(&self, instance: &Instance, now: Moment) -> bool {
         let accepted = self.accepted && instance.is_visible(now);
         let visible = accepted || now.since(self.began) >= VISIBLE_WITHIN;
-        visible && self.absences >= LISTS
+        visible && self.absences >= self.needed
     }
 
     /// The pause before the next look; longer each time.
@@ -80,7 +85,7 @@ impl ControlPlane {
         instance: &Arc<Instance>,
         provider_id: Option<String>,
     ) {
-        let mut effort = Effort::beginning(self.clock.now());
+        let mut effort = Effort::beginning(self.clock.now(), provider_id.is_some());
         let stopping = || matches!(instance.state(), InstanceState::Stopping { .. });
         while stopping() && !self.drain.is_cancelled() {
             let step = match &provider_id {
