@@ -41,7 +41,7 @@ impl ControlPlane {
             next: now + ORPHAN_AGE,
             attempts: 0,
         });
-        if now < unknown.next || !self.is_orphan(provider, seen).await {
+        if now < unknown.next || !self.is_orphan(seen).await {
             return;
         }
         unknown.attempts += 1;
@@ -54,13 +54,13 @@ impl ControlPlane {
         }
     }
 
-    /// Whether no row stands for it, as the store says and not memory alone.
-    async fn is_orphan(&self, provider: &Registered, seen: &ProviderInstance) -> bool {
+    /// Whether no row stands for it, as the store says and not memory alone: also a row
+    /// under another provider, since two of them may serve one account.
+    async fn is_orphan(&self, seen: &ProviderInstance) -> bool {
         match self.store.instance(&seen.key).await {
             Ok(None) => true,
             Ok(Some(row)) => {
-                row.provider != provider.name
-                    || row.state == InstanceState::Gone
+                row.state == InstanceState::Gone
                     || row.state.provider_id().is_some_and(|id| id != seen.id)
             }
             Err(error) => {

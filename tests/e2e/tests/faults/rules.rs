@@ -21,6 +21,23 @@ fn up(names: &[&str]) -> World {
     world
 }
 
+#[test]
+fn two_providers_of_one_account_leave_each_other_s_instances_alone() {
+    let mut world = World::with_twin();
+    for (name, provider) in [("m", "toy"), ("n", "twin")] {
+        world.deploy(name, provider, 1);
+        world.wake(name);
+    }
+    world.pass(secs(240), secs(2));
+    assert!(world.serves("m") && world.serves("n"));
+    assert_eq!(world.cloud.truth().created, 2);
+    assert!(!world.told().iter().any(|kind| kind == "orphan.deleted"));
+    world.sleep("m");
+    world.sleep("n");
+    world.pass(secs(60), secs(2));
+    assert!(world.cloud.truth().live.is_empty());
+}
+
 /// Stopped in a create for longer than anybody waits: what it then writes is
 /// stale, and dropped.
 #[test]

@@ -98,9 +98,18 @@ impl World {
 
     /// The same with further providers of these names.
     pub(crate) fn with_others(names: &[&str]) -> World {
+        World::of(names, |time, _| FakeProvider::on_paper(&time.clock()))
+    }
+
+    /// The same with a second provider, `twin`, that serves the same account.
+    pub(crate) fn with_twin() -> World {
+        World::of(&["twin"], |_, cloud| cloud.clone())
+    }
+
+    fn of(names: &[&str], other: impl Fn(&ManualClock, &FakeProvider) -> FakeProvider) -> World {
         let time = manual_clock();
         let cloud = FakeProvider::on_paper(&time.clock());
-        let other = |name: &&str| ((*name).to_owned(), FakeProvider::on_paper(&time.clock()));
+        let other = |name: &&str| ((*name).to_owned(), other(&time, &cloud));
         let mut world = World {
             others: names.iter().map(other).collect(),
             cloud,
