@@ -136,7 +136,10 @@ impl Fleet {
             healed.await;
         }
         self.clock.sleep(service.settings.cold_start).await;
-        self.current().up += 1;
+        let mut workers = self.current();
+        workers.up += 1;
+        // It has not been idle before it was there.
+        workers.idle_since = self.clock.now();
     }
 
     /// The workers as they are now: those without work for long enough have gone.

@@ -309,6 +309,10 @@ async fn jobs_are_queued_done_cancelled_and_forgotten() {
         .job(Method::GET, &e, &status(&second), Value::Null)
         .await;
     assert_eq!(gone["status"], 404);
+    // Its workers have long gone; another one comes.
+    let input = json!({ "input": { "x": 2 } });
+    let again = scene.job(Method::POST, &e, "/runsync", input).await;
+    assert_eq!(again["status"], "COMPLETED", "{again}");
 }
 
 #[tokio::test]
