@@ -95,6 +95,14 @@ pub enum OverBudget {
         /// What would have to be left.
         needed: NanoUsd,
     },
+    /// The server's ceiling of the hour, which live pods alone would pass.
+    #[error("the server's ceiling of {limit} an hour: its pods would cost {rate} an hour together")]
+    Rate {
+        /// The ceiling.
+        limit: NanoUsd,
+        /// What all pods and the one more would cost an hour.
+        rate: NanoUsd,
+    },
     /// The server's number of paid instances.
     #[error("the server's limit of {limit} paid instances is reached")]
     Instances {
@@ -112,9 +120,10 @@ impl OverBudget {
     pub fn retry_after(&self, at: Calendar) -> Duration {
         match self {
             OverBudget::Day { .. } => at.rest_of_day().min(Duration::from_secs(120)),
-            OverBudget::Hour { .. } | OverBudget::Instances { .. } | OverBudget::Unpriced => {
-                at.rest_of_hour().min(Duration::from_secs(30))
-            }
+            OverBudget::Hour { .. }
+            | OverBudget::Rate { .. }
+            | OverBudget::Instances { .. }
+            | OverBudget::Unpriced => at.rest_of_hour().min(Duration::from_secs(30)),
         }
     }
 }
@@ -244,9 +253,12 @@ impl Ceilings {
             return Err(OverBudget::Unpriced);
         }
         let rate = NanoUsd(spending.all.usd_per_hour.0 + price.0);
+        if rate > limit {
+            return Err(OverBudget::Rate { limit, rate });
+        }
         let needed = over(rate, at.rest_of_hour());
         let spent = spending.this_hour;
-        match rate <= limit && spent.0 + needed.0 <= limit.0 {
+        match spent.0 + needed.0 <= limit.0 {
             true => Ok(()),
             false => Err(OverBudget::Hour {
                 limit,

@@ -65,10 +65,9 @@ impl ControlPlane {
         let (first, all) = (up.clone().next()?, pods.all);
         let above = up.all(|i| pods.above.contains(&i.id)) && pods.above.contains(&first.id);
         above.then(|| match (ceilings.usd_per_hour, ceilings.instances) {
-            (Some(limit), _) if all.usd_per_hour > limit => OverBudget::Hour {
+            (Some(limit), _) if all.usd_per_hour > limit => OverBudget::Rate {
                 limit,
-                spent: NanoUsd(0),
-                needed: all.usd_per_hour,
+                rate: all.usd_per_hour,
             },
             (_, limit) => OverBudget::Instances {
                 limit: limit.unwrap_or_default(),

@@ -13,7 +13,10 @@ pub(crate) fn start_failed(error: &StartFailed) -> Refusal {
             "no_capacity",
             "there is no capacity for it now; try again later".to_owned(),
         ),
-        "budget" => ("budget", "its budget is spent; try again later".to_owned()),
+        "budget" => (
+            "budget",
+            "a budget does not allow it now; try again later".to_owned(),
+        ),
         "draining" => (
             "draining",
             "the server is shutting down; try again soon".to_owned(),

@@ -85,7 +85,10 @@ fn an_hours_ceiling_holds_now_and_later() {
     assert!(start(at(1.0)).is_err(), "this hour would come to $3.50");
     assert!(start(at(1.8)).is_ok(), "to $1.90");
     let dear = hourly(2.0).start(&spending, Some(usd(1.1)), at(1.99));
-    assert!(dear.is_err(), "the next would come to $2.10");
+    assert_eq!(
+        dear.unwrap_err().to_string(),
+        "the server's ceiling of $2 an hour: its pods would cost $2.1 an hour together"
+    );
 }
 
 #[test]
