@@ -55,8 +55,6 @@ pub struct Run {
     served: TierMap<(Duration, u64)>,
     /// What it is held to, and the service times of serverless.
     objective: Option<(Duration, Quantiles)>,
-    /// When serverless has answered first: before, nothing of it is measured.
-    measured: Option<Moment>,
     switches: Vec<Switch>,
     tally: Tally,
 }
@@ -97,7 +95,6 @@ impl Run {
                 .objective
                 .filter(|_| !matches!(candidate, Candidate::Always(_)))
                 .map(|objective| (objective, Quantiles::default())),
-            measured: None,
             switches: Vec::new(),
             tally: Tally::default(),
             assumptions: assumptions.clone(),
@@ -205,8 +202,7 @@ impl Run {
     }
 
     fn hold_to_objective(&mut self, now: Moment) {
-        let is_measured = self.measured.is_some_and(|since| since <= now);
-        let Some((objective, service)) = self.objective.as_ref().filter(|_| is_measured) else {
+        let Some((objective, service)) = &self.objective else {
             return;
         };
         let rate = self.window.rate(now, self.watched);
@@ -335,7 +331,6 @@ impl Run {
             return self.served(Tier::Pod, Duration::ZERO, took);
         }
         let taken = self.serverless.take(now, service, &work);
-        self.measured.get_or_insert(now + taken.wait + service);
         self.tally.cold_starts += taken.cold_starts;
         self.tally.usd += self.assumptions.model.paid(&taken);
         self.served(Tier::Serverless, taken.wait, service);

@@ -236,12 +236,7 @@ impl Kept {
 
     /// The objective at the rate of now.
     fn hold_to_objective(&mut self, look: &Look<'_>, spec: &Spec) {
-        // What nobody has measured is no reason to pay for a pod.
-        let tally = &look.live.tally;
-        let measured = [&tally.service[Tier::Serverless], &tally.woken];
-        let is_measured = measured.iter().any(|sketch| sketch.measured().count > 0);
-        let objective = spec.objective.as_ref().filter(|_| is_measured);
-        let objective = objective.map(|objective| objective.p95);
+        let objective = spec.objective.as_ref().map(|objective| objective.p95);
         let rate = look.live.rate(look.now);
         let service = service(&look.live.tally, &look.model, Tier::Serverless).p95;
         self.steering.hold_to(objective, service, rate);
