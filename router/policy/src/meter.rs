@@ -59,6 +59,10 @@ impl Count {
 /// Requests of one count beyond which they are a flow, not metered one by one.
 const MOST_METERED: u64 = 1024;
 
+/// What ends no later than this after it was reckoned to is as good as reckoned:
+/// counts are of whole seconds.
+const LATE: Duration = Duration::from_secs(2);
+
 /// A serverless endpoint as its bill sees it: workers that come when all are
 /// full, batch up to their limit, and go after their idle time.
 #[derive(Debug, Clone, Default)]
@@ -115,15 +119,18 @@ impl ServerlessMeter {
         sum
     }
 
-    /// What is still in hand although it was reckoned to have ended a look ago: its
-    /// workers are billed until now, and stay for their idle time.
+    /// What is still in hand although it was reckoned to have ended a service time ago,
+    /// and [`LATE`]: its workers are billed until now, and stay for their idle time.
     pub(crate) fn hold(&mut self, count: &Count, work: &Work) -> Taken {
         let from = count.start.max(self.flooded);
-        if count.end() <= from || count.in_hand <= self.in_flight(from) as u64 {
+        let late = work.service.max(LATE);
+        let due = self.in_flight(from.before(late)) as u64;
+        if count.end() <= from || count.in_hand <= due {
             return Taken::default();
         }
-        // Who has gone is not billed for the time in between.
-        self.workers.retain(|worker| worker.until > from);
+        // Who has gone for longer is not billed for the time in between.
+        let just_now = from.before(late + count.span);
+        self.workers.retain(|worker| worker.until > just_now);
         let needed = count.in_hand.div_ceil(u64::from(work.concurrency.max(1))) as usize;
         while self.workers.len() < needed {
             // Taken for gone, since less work was reckoned with.
