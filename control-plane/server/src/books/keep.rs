@@ -268,7 +268,8 @@ impl Kept {
             count(requests, look.live.in_flight()),
             count(metered, look.live.traffic[Tier::Serverless].in_flight()),
         );
-        self.shadow.count(&all, model);
+        // What steers goes by what was reckoned, as a replay of the same arrivals does.
+        self.shadow.count(&Count { in_hand: 0, ..all }, model);
         let boots = look.live.tally.starts[Tier::Pod].measured();
         if boots.count > 0 {
             self.comparison.measured_boot(model.work.boot);
