@@ -1,5 +1,6 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use lapin::Error;
@@ -11,6 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::look::look;
 use super::names::Names;
 use super::session::Session;
+use super::standing::{self, Witness};
 use super::topology;
 use crate::{BrokerError, Limits};
 
@@ -26,27 +28,13 @@ pub(super) struct Declared {
 /// What is known of a queue, under the lock of whoever declares it.
 type Known = Arc<tokio::sync::Mutex<Option<Seen>>>;
 
-#[derive(Clone, Copy)]
-struct Seen {
-    /// When it was last declared.
-    at: Moment,
-    /// When it was first seen.
-    since: Moment,
-    standing: Standing,
-}
+type Seen = standing::Seen<Weak<Session>>;
 
-/// How far what is in a queue can be relied on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    /// A crash of the broker may take it along.
-    Young {
-        /// Whether it was not there before we made it.
-        ours: bool,
-    },
-    /// It is kept as well as anything is.
-    Settled,
-    /// Ours, and the broker was lost while it was young.
-    Doubtful,
+/// A session is lost with the broker, and it is the next one that finds it again.
+impl Witness for Weak<Session> {
+    fn is_gone(&self) -> bool {
+        self.upgrade().is_none_or(|session| session.is_lost())
+    }
 }
 
 /// A queue of which a crash may have left nothing but the name, while nobody
@@ -55,6 +43,8 @@ pub(super) struct Doubt {
     seen: OwnedMutexGuard<Option<Seen>>,
     queue: String,
     lock: String,
+    settling: Duration,
+    clock: Clock,
 }
 
 impl Doubt {
@@ -67,11 +57,11 @@ impl Doubt {
         &self.lock
     }
 
-    /// It takes messages after all.
-    pub(super) fn dispel(mut self) {
-        if let Some(seen) = self.seen.as_mut() {
-            seen.standing = Standing::Settled;
-        }
+    /// It answers `session` after all.
+    pub(super) fn dispel(mut self, session: &Arc<Session>) {
+        let (now, witness) = (self.clock.now(), Arc::downgrade(session));
+        let seen = self.seen.take();
+        *self.seen = seen.map(|seen| seen.answered(now, witness, self.settling));
     }
 }
 
@@ -90,18 +80,21 @@ impl Declared {
     }
 
     /// Declares what every installation has to a broker that was just connected to.
-    pub(super) async fn found(&self, session: &Session) -> Result<(), BrokerError> {
+    pub(super) async fn found(&self, session: &Arc<Session>) -> Result<(), BrokerError> {
         let queues: Vec<String> = self.names.standing().collect();
         let each = queues.iter().map(|queue| self.declare_anew(queue, session));
         try_join_all(each).await.map(drop)
     }
 
     /// Makes sure that `queue` is there, and stays for half its idle time at least.
-    pub(super) async fn ensure(&self, queue: &str, session: &Session) -> Result<(), BrokerError> {
-        let known = self.known(queue);
-        let mut seen = known.lock().await;
-        if !seen.is_some_and(|seen| self.is_fresh(seen)) {
-            *seen = Some(self.make(queue, *seen, session).await?);
+    pub(super) async fn ensure(
+        &self,
+        queue: &str,
+        session: &Arc<Session>,
+    ) -> Result<(), BrokerError> {
+        let mut seen = self.hold(queue).await;
+        if !self.is_fresh(seen.as_ref()) {
+            self.make(queue, &mut seen, session).await?;
             drop(seen);
             self.forget_idle();
         }
@@ -110,8 +103,7 @@ impl Declared {
 
     /// Whether it is known to be there without asking.
     pub(super) async fn knows(&self, queue: &str) -> bool {
-        let seen = self.seen(queue).await;
-        seen.is_some_and(|seen| self.is_fresh(seen))
+        self.is_fresh(self.seen(queue).await.as_ref())
     }
 
     /// It turned out not to be there.
@@ -120,63 +112,57 @@ impl Declared {
     }
 
     /// Waits until `queue` has been there long enough to survive a crash of the broker;
-    /// whether what `session` put into it does. However many wait, the broker is asked once.
-    pub(super) async fn settles(&self, queue: &str, session: &Session) -> bool {
-        let Some(first) = self.seen(queue).await else {
+    /// whether what was put into it before does. However many wait, the broker is asked once.
+    pub(super) async fn settles(&self, queue: &str) -> bool {
+        let Some(seen) = self.seen(queue).await else {
             return false;
         };
-        match first.standing {
-            Standing::Settled => return true,
-            Standing::Doubtful => return false,
-            Standing::Young { .. } => {}
-        }
+        let Some((since, witness)) = seen.infancy() else {
+            return seen.is_settled();
+        };
+        let Some(witness) = witness.upgrade() else {
+            return false;
+        };
         tokio::select! {
             biased;
-            () = session.lost() => {}
-            () = self.clock.sleep_until(first.since + self.limits.settling) => {}
-        }
-        self.judge(queue, first.since, session).await
-    }
-
-    /// Decides what a queue is that was young at first; whether it is the same and settled.
-    async fn judge(&self, queue: &str, since: Moment, session: &Session) -> bool {
-        let Some(known) = self.lock().get(queue).cloned() else {
-            return false;
-        };
-        let mut known = known.lock().await;
-        let Some(seen) = known.as_mut().filter(|seen| seen.since == since) else {
-            return false;
-        };
-        if let Standing::Young { ours } = seen.standing {
-            // The broker may have gone without a word.
-            let lasted = !session.is_lost() && session.side_channel().await.is_ok();
-            match (lasted, ours) {
-                (true, _) => seen.standing = Standing::Settled,
-                (false, true) => seen.standing = Standing::Doubtful,
-                (false, false) => {}
+            () = witness.lost() => false,
+            () = self.clock.sleep_until(since + self.limits.settling) => {
+                self.judge(queue, since, &witness).await
             }
         }
-        seen.standing == Standing::Settled
+    }
+
+    /// Whether the queue that is young since then has settled, by the witness's word.
+    async fn judge(&self, queue: &str, since: Moment, witness: &Session) -> bool {
+        let Some(mut held) = self.held(queue).await else {
+            return false;
+        };
+        let infancy = held.as_ref().and_then(Seen::infancy);
+        let is_it = infancy.is_some_and(|(at, _)| at == since);
+        // The broker may have gone without a word.
+        if is_it && witness.side_channel().await.is_ok() && !witness.is_lost() {
+            *held = held.take().map(Seen::settled);
+        }
+        held.as_ref().is_some_and(Seen::is_settled)
     }
 
     /// The queue for oneself, if it is doubtful.
     pub(super) async fn doubt(&self, queue: &str) -> Option<Doubt> {
-        let known = self.lock().get(queue).cloned()?;
-        let seen = known.lock_owned().await;
-        let doubtful = seen.is_some_and(|seen| seen.standing == Standing::Doubtful);
+        let seen = self.held(queue).await?;
+        let doubtful = seen.as_ref().is_some_and(Seen::is_doubtful);
         doubtful.then(|| Doubt {
             seen,
             queue: queue.to_owned(),
             lock: self.names.mending(queue),
+            settling: self.limits.settling,
+            clock: self.clock.clone(),
         })
     }
 
     /// Declares a queue, whatever was known of it before.
-    async fn declare_anew(&self, queue: &str, session: &Session) -> Result<(), BrokerError> {
-        let known = self.known(queue);
-        let mut seen = known.lock().await;
-        *seen = Some(self.make(queue, *seen, session).await?);
-        Ok(())
+    async fn declare_anew(&self, queue: &str, session: &Arc<Session>) -> Result<(), BrokerError> {
+        let mut seen = self.hold(queue).await;
+        self.make(queue, &mut seen, session).await
     }
 
     /// Declares a queue that was `seen` before, unless it is new; one that is there no
@@ -184,20 +170,20 @@ impl Declared {
     async fn make(
         &self,
         queue: &str,
-        seen: Option<Seen>,
-        session: &Session,
-    ) -> Result<Seen, BrokerError> {
+        seen: &mut Option<Seen>,
+        session: &Arc<Session>,
+    ) -> Result<(), BrokerError> {
         let found = look(session, queue).await?.is_some();
+        let (now, witness) = (self.clock.now(), Arc::downgrade(session));
+        *seen = Some(match seen.take() {
+            Some(seen) if found => seen,
+            None if found => Seen::found(now, witness),
+            _ => Seen::missing(now, witness),
+        });
         self.declare(queue, session).await?;
-        let at = self.clock.now();
-        Ok(match seen.filter(|_| found) {
-            Some(seen) => Seen { at, ..seen },
-            None => Seen {
-                at,
-                since: at,
-                standing: Standing::Young { ours: !found },
-            },
-        })
+        let now = self.clock.now();
+        *seen = seen.take().map(|seen| seen.declared(now));
+        Ok(())
     }
 
     async fn declare(&self, queue: &str, session: &Session) -> Result<(), BrokerError> {
@@ -212,28 +198,32 @@ impl Declared {
     }
 
     async fn seen(&self, queue: &str) -> Option<Seen> {
+        self.held(queue).await?.clone()
+    }
+
+    /// What is still known of `queue`, for whoever declares it.
+    async fn hold(&self, queue: &str) -> OwnedMutexGuard<Option<Seen>> {
+        let known = self.lock().entry(queue.to_owned()).or_default().clone();
+        locked(known).await
+    }
+
+    /// The same, where anybody has declared it.
+    async fn held(&self, queue: &str) -> Option<OwnedMutexGuard<Option<Seen>>> {
         let known = self.lock().get(queue).cloned()?;
-        *known.lock().await
+        Some(locked(known).await)
     }
 
     /// Whether nothing needs to be done for what was declared then.
-    fn is_fresh(&self, seen: Seen) -> bool {
-        self.clock.now().since(seen.at) < self.limits.queue_idle / 2
-    }
-
-    fn known(&self, queue: &str) -> Known {
-        let mut queues = self.lock();
-        match queues.get(queue) {
-            Some(known) => known.clone(),
-            None => queues.entry(queue.to_owned()).or_default().clone(),
-        }
+    fn is_fresh(&self, seen: Option<&Seen>) -> bool {
+        let (now, half) = (self.clock.now(), self.limits.queue_idle / 2);
+        seen.is_some_and(|seen| seen.is_fresh(now, half))
     }
 
     /// Forgets those that have expired; one that somebody declares now stays.
     fn forget_idle(&self) {
         let now = self.clock.now();
         self.lock().retain(|_, known| match known.try_lock() {
-            Ok(seen) => seen.is_none_or(|seen| now.since(seen.at) < self.limits.queue_idle),
+            Ok(seen) => !(seen.as_ref()).is_some_and(|it| it.is_idle(now, self.limits.queue_idle)),
             Err(_) => true,
         });
     }
@@ -241,6 +231,13 @@ impl Declared {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         self.queues.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// What is known, less what a loss since then has made untrue.
+async fn locked(known: Known) -> OwnedMutexGuard<Option<Seen>> {
+    let mut seen = known.lock_owned().await;
+    *seen = seen.take().and_then(Seen::still);
+    seen
 }
 
 /// Whether the broker answered with this error.

@@ -90,7 +90,7 @@ impl Keeper {
         while !self.state.is_closed() {
             let opened_at = self.clock.now();
             let why = match self.open().await {
-                Ok(session) => self.hold(Arc::new(session)).await,
+                Ok(session) => self.hold(session).await,
                 Err(error) => detailed(&error),
             };
             tracing::warn!(%why, "no connection to the broker");
@@ -104,8 +104,8 @@ impl Keeper {
     }
 
     /// A session of a broker that has what every installation has.
-    async fn open(&self) -> Result<Session, BrokerError> {
-        let session = Session::open(&self.uri, &self.clock).await?;
+    async fn open(&self) -> Result<Arc<Session>, BrokerError> {
+        let session = Arc::new(Session::open(&self.uri, &self.clock).await?);
         topology::declare_exchanges(&session, self.declared.names()).await?;
         self.declared.found(&session).await?;
         Ok(session)

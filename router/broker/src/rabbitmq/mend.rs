@@ -7,6 +7,7 @@
 //! we made the queue, nothing that was in it was called published yet, it seems
 //! empty, and it does not take a message, or answer who asks for one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lapin::Channel;
@@ -37,7 +38,7 @@ const LOCK_MS: i64 = 60_000;
 /// silent one is no more.
 pub(super) async fn publish(
     letter: &Letter,
-    session: &Session,
+    session: &Arc<Session>,
     doubt: Doubt,
 ) -> Result<Fate, BrokerError> {
     let channel = session.ask(session.own_channel()).await?;
@@ -48,7 +49,7 @@ pub(super) async fn publish(
     };
     match try_out(&doubt, session, publishing).await? {
         Some(confirmed) => {
-            doubt.dispel();
+            doubt.dispel(session);
             fate(&confirmed)
         }
         None => Ok(Fate::Returned),
@@ -57,12 +58,12 @@ pub(super) async fn publish(
 
 /// Asks a doubtful queue for a message, which goes back with its channel; whether
 /// it is still there, since a silent one is deleted.
-pub(super) async fn revive(session: &Session, doubt: Doubt) -> Result<bool, BrokerError> {
+pub(super) async fn revive(session: &Arc<Session>, doubt: Doubt) -> Result<bool, BrokerError> {
     let channel = session.ask(session.own_channel()).await?;
     let asking = channel.basic_get(doubt.queue().into(), BasicGetOptions::default());
     let answered = try_out(&doubt, session, asking).await?.is_some();
     if answered {
-        doubt.dispel();
+        doubt.dispel(session);
     }
     Ok(answered)
 }

@@ -16,6 +16,7 @@ mod names;
 mod publisher;
 mod session;
 mod shared;
+mod standing;
 mod subscription;
 mod topics;
 mod topology;

@@ -74,9 +74,8 @@ impl Publisher {
                 ));
             }
             let fate = self.attempt(letter, &session, deadline).await;
-            let settled = self.settled(letter, &session).await;
             match fate {
-                Ok(Fate::Confirmed) if settled => return Ok(()),
+                Ok(Fate::Confirmed) if self.settled(letter).await => return Ok(()),
                 Ok(Fate::Confirmed) => {}
                 Ok(Fate::Returned) if letter.queues.is_empty() => {
                     return Err(BrokerError::new("no queue takes the message"));
@@ -89,10 +88,10 @@ impl Publisher {
         }
     }
 
-    /// Whether what was confirmed by `session` survives a crash of the broker.
-    async fn settled(&self, letter: &Letter, session: &Session) -> bool {
+    /// Whether what was confirmed survives a crash of the broker.
+    async fn settled(&self, letter: &Letter) -> bool {
         match letter.queues.first() {
-            Some(queue) => self.declared.settles(queue, session).await,
+            Some(queue) => self.declared.settles(queue).await,
             None => true,
         }
     }
@@ -100,7 +99,7 @@ impl Publisher {
     async fn attempt(
         &self,
         letter: &Letter,
-        session: &Session,
+        session: &Arc<Session>,
         deadline: Moment,
     ) -> Result<Fate, BrokerError> {
         let attempt = async {

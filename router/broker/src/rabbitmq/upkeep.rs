@@ -37,7 +37,7 @@ pub(super) async fn run(broker: Weak<Shared>) {
 async fn tend(queue: &str, declared: &Declared, session: &Arc<Session>, clock: &Clock) {
     while !session.is_lost() {
         match mended(queue, declared, session).await {
-            Ok(()) if declared.settles(queue, session).await => return,
+            Ok(()) if declared.settles(queue).await => return,
             Ok(()) => {}
             Err(error) => {
                 tracing::debug!(queue, %error, "a queue is not mended yet");
@@ -48,7 +48,11 @@ async fn tend(queue: &str, declared: &Declared, session: &Arc<Session>, clock: &
 }
 
 /// Makes sure that `queue` is there, and anew where a crash left its name alone.
-async fn mended(queue: &str, declared: &Declared, session: &Session) -> Result<(), BrokerError> {
+async fn mended(
+    queue: &str,
+    declared: &Declared,
+    session: &Arc<Session>,
+) -> Result<(), BrokerError> {
     if let Some(doubt) = declared.doubt(queue).await {
         let revived = mend::revive(session, doubt).await?;
         if !revived {

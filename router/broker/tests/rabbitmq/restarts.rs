@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use thermocline_broker::{Broker, Delivery, Limits, Lost, RabbitMq};
+use lapin::options::QueueDeclareOptions;
+use lapin::types::FieldTable;
+use lapin::{Connection, ConnectionProperties};
+use thermocline_broker::{Broker, Deliveries, Delivery, Limits, Lost, RabbitMq};
 
 use crate::scene::{Scene, connect, until};
 
@@ -72,11 +75,15 @@ async fn publish_a_probe(broker: &RabbitMq) {
     published.expect("it is confirmed");
 }
 
-async fn restart_often(scene: &mut Scene, often: usize) -> Vec<Duration> {
+async fn restart_often(scene: &mut Scene, traffic: &Traffic, often: usize) -> Vec<Duration> {
     let mut recoveries = Vec::new();
     publish_a_probe(&scene.broker).await;
     for _ in 0..often {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let flowing = traffic.serial.load(Ordering::Relaxed) + 100;
+        until("messages flow", || {
+            traffic.serial.load(Ordering::Relaxed) > flowing
+        })
+        .await;
         recoveries.push(restart(scene).await);
     }
     recoveries.sort();
@@ -100,7 +107,7 @@ async fn restarts_under_load_lose_nothing() {
         futures_util::future::join_all(each).await
     };
     let restarting = async {
-        let recoveries = restart_often(&mut scene, often).await;
+        let recoveries = restart_often(&mut scene, &traffic, often).await;
         traffic.over.store(true, Ordering::Relaxed);
         recoveries
     };
@@ -150,6 +157,55 @@ async fn a_queue_that_is_as_young_as_the_crash_keeps_its_message() {
     took.await.expect("the message is there");
 }
 
+/// The crash may come before the broker could say that it made the queue.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_whose_making_was_never_answered_keeps_its_message() {
+    let Some(mut scene) = Scene::open(Limits::default()).await else {
+        return;
+    };
+    scene.proxy.deafen_after(&declaration("tc.one.q.young"));
+    let publishing = async {
+        while let Err(error) = scene.broker.publish("young", "job".into()).await {
+            println!("not yet: {error}");
+        }
+    };
+    let crashing = async {
+        exists(&scene.server.url(), "tc.one.q.young").await;
+        scene.server.kill();
+        scene.proxy.hear();
+        scene.server.boot().await;
+        Instant::now()
+    };
+    let ((), up) = tokio::join!(publishing, crashing);
+    println!("published {:?} after the server was back", up.elapsed());
+    assert!(up.elapsed() <= Duration::from_secs(20));
+    let took = tokio::time::timeout(Duration::from_secs(20), take(&scene.broker, "young"));
+    took.await.expect("the message is there");
+}
+
+/// What a client says that declares the durable queue `name`, and does not only ask for it.
+fn declaration(name: &str) -> Vec<u8> {
+    let (method, durable) = ([0, 50, 0, 10, 0, 0, name.len() as u8], [0b10]);
+    [&method, name.as_bytes(), &durable].concat()
+}
+
+/// Waits until the server has the queue `name`.
+async fn exists(url: &str, name: &str) {
+    let connection = Connection::connect(url, ConnectionProperties::default());
+    let connection = connection.await.expect("a connection");
+    let passive = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let asked = async || {
+        let channel = connection.create_channel().await?;
+        channel
+            .queue_declare(name.into(), passive, FieldTable::default())
+            .await
+    };
+    while asked().await.is_err() {}
+}
+
 /// The same of the queues that every installation has: where jobs wait to be tried
 /// again, and where the dead ones lie.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,16 +217,15 @@ async fn an_installation_as_young_as_the_crash_retries_and_buries() {
     scene.server.boot().await;
     let up = Instant::now();
     while scene.broker.publish("q", "job".into()).await.is_err() {}
+    let mut jobs = subscribed(&scene.broker, "q").await;
     for ms in [100, 400, 1_500] {
-        settle(&scene.broker, async |delivery| {
-            delivery
-                .retry("job".into(), Duration::from_millis(ms))
-                .await
+        settle(&mut jobs, async |job| {
+            job.retry("job".into(), Duration::from_millis(ms)).await
         })
         .await;
     }
-    settle(&scene.broker, async |delivery| {
-        delivery.bury("dead".into(), "why".into()).await
+    settle(&mut jobs, async |job| {
+        job.bury("dead".into(), "why".into()).await
     })
     .await;
     println!("buried {:?} after the server was back", up.elapsed());
@@ -182,18 +237,17 @@ async fn an_installation_as_young_as_the_crash_retries_and_buries() {
     assert_eq!(&letter.expect("it lies there").delivery.body()[..], b"dead");
 }
 
-/// Takes the job of `q` until `how` has settled it.
-async fn settle(broker: &RabbitMq, how: impl AsyncFn(Delivery) -> Result<(), Lost>) {
-    let settling = async {
-        loop {
-            if let Ok(Some(delivery)) = broker.take("q").await
-                && how(delivery).await.is_ok()
-            {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+async fn subscribed(broker: &RabbitMq, queue: &str) -> Deliveries {
+    loop {
+        if let Ok(deliveries) = broker.consume(queue, 1).await {
+            return deliveries;
         }
-    };
+    }
+}
+
+/// Until `how` has settled the next of `jobs`, which comes again where it has not.
+async fn settle(jobs: &mut Deliveries, how: impl AsyncFn(Delivery) -> Result<(), Lost>) {
+    let settling = async { while how(jobs.next().await.expect("it ended")).await.is_err() {} };
     let settled = tokio::time::timeout(Duration::from_secs(60), settling).await;
     settled.expect("it is settled");
 }
