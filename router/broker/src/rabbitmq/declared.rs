@@ -9,6 +9,7 @@ use thermocline_clock::Clock;
 use thermocline_policy::Moment;
 use tokio::sync::OwnedMutexGuard;
 
+use super::aside::Aside;
 use super::look::look;
 use super::names::Names;
 use super::session::Session;
@@ -20,6 +21,7 @@ use crate::{BrokerError, Limits};
 /// is done once in a while for each that is used; one at a time for a queue.
 pub(super) struct Declared {
     queues: Mutex<HashMap<String, Known>>,
+    aside: Aside,
     names: Names,
     limits: Limits,
     clock: Clock,
@@ -66,9 +68,10 @@ impl Doubt {
 }
 
 impl Declared {
-    pub(super) fn new(names: Names, limits: Limits, clock: Clock) -> Self {
+    pub(super) fn new(aside: Aside, names: Names, limits: Limits, clock: Clock) -> Self {
         Declared {
             queues: Mutex::default(),
+            aside,
             names,
             limits,
             clock,
@@ -77,6 +80,11 @@ impl Declared {
 
     pub(super) fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// Where it is asked what the broker may refuse.
+    pub(super) fn aside(&self) -> &Aside {
+        &self.aside
     }
 
     /// Declares what every installation has to a broker that was just connected to.
@@ -140,7 +148,7 @@ impl Declared {
         let infancy = held.as_ref().and_then(Seen::infancy);
         let is_it = infancy.is_some_and(|(at, _)| at == since);
         // The broker may have gone without a word.
-        if is_it && witness.side_channel().await.is_ok() && !witness.is_lost() {
+        if is_it && witness.answers().await {
             *held = held.take().map(Seen::settled);
         }
         held.as_ref().is_some_and(Seen::is_settled)
@@ -173,7 +181,7 @@ impl Declared {
         seen: &mut Option<Seen>,
         session: &Arc<Session>,
     ) -> Result<(), BrokerError> {
-        let found = look(session, queue).await?.is_some();
+        let found = look(&self.aside, session, queue).await?.is_some();
         let (now, witness) = (self.clock.now(), Arc::downgrade(session));
         *seen = Some(match seen.take() {
             Some(seen) if found => seen,
@@ -187,9 +195,11 @@ impl Declared {
     }
 
     async fn declare(&self, queue: &str, session: &Session) -> Result<(), BrokerError> {
-        let channel = session.side_channel().await?;
-        let declaring = topology::declare_queue(&channel, queue, &self.names, &self.limits);
-        match session.try_ask(declaring).await? {
+        let (names, limits) = (&self.names, &self.limits);
+        let declared = self.aside.ask(session, |channel| async move {
+            topology::declare_queue(&channel, queue, names, limits).await
+        });
+        match declared.await? {
             Ok(()) => Ok(()),
             // It is there, made by another version with other arguments.
             Err(error) if is(&error, &AMQPSoftError::PRECONDITIONFAILED) => Ok(()),

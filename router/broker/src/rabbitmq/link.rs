@@ -106,7 +106,8 @@ impl Keeper {
     /// A session of a broker that has what every installation has.
     async fn open(&self) -> Result<Arc<Session>, BrokerError> {
         let session = Arc::new(Session::open(&self.uri, &self.clock).await?);
-        topology::declare_exchanges(&session, self.declared.names()).await?;
+        let aside = self.declared.aside();
+        topology::declare_exchanges(aside, &session, self.declared.names()).await?;
         self.declared.found(&session).await?;
         Ok(session)
     }

@@ -17,10 +17,12 @@ use lapin::options::{
 use lapin::protocol::AMQPSoftError;
 use lapin::types::AMQPValue;
 
+use super::aside::Aside;
 use super::declared::{Doubt, is};
 use super::look::look;
 use super::publisher::{Fate, Letter, fate, send};
 use super::session::{Session, table};
+use super::topology::millis;
 use crate::{BrokerError, Depth};
 
 /// How long a queue may take to answer before it counts as silent.
@@ -30,24 +32,24 @@ const TRIAL: Duration = Duration::from_secs(3);
 /// five seconds first.
 const DELETION: Duration = Duration::from_secs(20);
 
-/// How long the lock of who does not give it back stands, in milliseconds: longer
-/// than a trial, a deletion and the calls between take.
-const LOCK_MS: i64 = 60_000;
+/// How long all of it may take, and the lock of who does not give it back stands:
+/// longer than a trial, a deletion and the calls between take.
+const MENDING: Duration = Duration::from_secs(60);
 
 /// Publishes `letter` to the doubtful queue where it lands; [`Fate::Returned`] once a
 /// silent one is no more.
 pub(super) async fn publish(
     letter: &Letter,
+    aside: &Aside,
     session: &Arc<Session>,
     doubt: Doubt,
 ) -> Result<Fate, BrokerError> {
-    let channel = session.ask(session.own_channel()).await?;
-    let publishing = async {
+    let publishing = |channel: Channel| async move {
         let confirming = ConfirmSelectOptions::default();
         channel.confirm_select(confirming).await?;
         send(letter, &channel).await
     };
-    match try_out(&doubt, session, publishing).await? {
+    match try_out(&doubt, aside, session, publishing).await? {
         Some(confirmed) => {
             doubt.dispel(session);
             fate(&confirmed)
@@ -58,43 +60,42 @@ pub(super) async fn publish(
 
 /// Asks a doubtful queue for a message, which goes back with its channel; whether
 /// it is still there, since a silent one is deleted.
-pub(super) async fn revive(session: &Arc<Session>, doubt: Doubt) -> Result<bool, BrokerError> {
-    let channel = session.ask(session.own_channel()).await?;
-    let asking = channel.basic_get(doubt.queue().into(), BasicGetOptions::default());
-    let answered = try_out(&doubt, session, asking).await?.is_some();
+pub(super) async fn revive(
+    aside: &Aside,
+    session: &Arc<Session>,
+    doubt: Doubt,
+) -> Result<bool, BrokerError> {
+    let queue = doubt.queue();
+    let asking = |channel: Channel| async move {
+        let options = BasicGetOptions::default();
+        channel.basic_get(queue.into(), options).await
+    };
+    let answered = try_out(&doubt, aside, session, asking).await?.is_some();
     if answered {
         doubt.dispel(session);
     }
     Ok(answered)
 }
 
-/// What comes of `trial`; `None` where nothing did and the queue was deleted. Under
+/// What comes of `trial`; `None` where nothing did and the queue is no more. Under
 /// its lock one process of the installation does so at a time.
-async fn try_out<T>(
+async fn try_out<T, F: Future<Output = lapin::Result<T>>>(
     doubt: &Doubt,
+    aside: &Aside,
     session: &Session,
-    trial: impl Future<Output = lapin::Result<T>>,
+    trial: impl FnOnce(Channel) -> F,
 ) -> Result<Option<T>, BrokerError> {
-    let channel = session.ask(session.own_channel()).await?;
-    take_lock(&channel, session, doubt.lock()).await?;
-    let tried = answer(doubt.queue(), session, trial).await;
-    let unlocking = channel.queue_delete(doubt.lock().into(), QueueDeleteOptions::default());
-    // Where that fails the session is lost, and the lock with it; where nobody waits
-    // for this any more, the lock runs out.
-    let _ = session.ask(unlocking).await;
-    tried
-}
-
-/// An exclusive queue is a lock: it belongs to a connection, and goes with it.
-async fn take_lock(channel: &Channel, session: &Session, lock: &str) -> Result<(), BrokerError> {
-    let options = QueueDeclareOptions {
-        exclusive: true,
-        ..QueueDeclareOptions::default()
-    };
-    let runs_out = table([("x-expires", AMQPValue::LongLongInt(LOCK_MS))]);
-    let locking = channel.queue_declare(lock.into(), options, runs_out);
-    match session.try_ask(locking).await? {
-        Ok(_) => Ok(()),
+    let mending = aside.once(|channel| async move {
+        take_lock(&channel, doubt.lock()).await?;
+        let tried = Box::pin(answer(doubt.queue(), aside, session, trial)).await;
+        // Where that fails, or nobody waits for this any more, the lock runs out.
+        let unlocking = QueueDeleteOptions::default();
+        let _ = channel.queue_delete(doubt.lock().into(), unlocking).await;
+        Ok(tried)
+    });
+    let mended = session.wait(mending, MENDING).await?;
+    match mended.ok_or_else(|| BrokerError::new("a queue could not be mended"))?? {
+        Ok(tried) => tried,
         Err(error) if is(&error, &AMQPSoftError::RESOURCELOCKED) => {
             Err(BrokerError::new("a queue is being mended"))
         }
@@ -102,28 +103,48 @@ async fn take_lock(channel: &Channel, session: &Session, lock: &str) -> Result<(
     }
 }
 
-async fn answer<T>(
+/// An exclusive queue is a lock: it belongs to a connection, and goes with it.
+async fn take_lock(channel: &Channel, lock: &str) -> lapin::Result<()> {
+    let options = QueueDeclareOptions {
+        exclusive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let runs_out = AMQPValue::LongLongInt(millis(MENDING));
+    let runs_out = table([("x-expires", runs_out)]);
+    let locking = channel.queue_declare(lock.into(), options, runs_out);
+    locking.await.map(drop)
+}
+
+async fn answer<T, F: Future<Output = lapin::Result<T>>>(
     queue: &str,
+    aside: &Aside,
     session: &Session,
-    trial: impl Future<Output = lapin::Result<T>>,
+    trial: impl FnOnce(Channel) -> F,
 ) -> Result<Option<T>, BrokerError> {
-    if let Some(answered) = session.wait(trial, TRIAL).await? {
-        return answered.map(Some).map_err(|error| session.broken(error));
+    match session.wait(aside.once(trial), TRIAL).await?.transpose()? {
+        Some(Ok(answered)) => return Ok(Some(answered)),
+        Some(Err(error)) if is(&error, &AMQPSoftError::NOTFOUND) => return Ok(None),
+        Some(Err(error)) => {
+            return Err(BrokerError::new("a queue could not be tried").caused_by(error));
+        }
+        None => {}
     }
-    if look(session, queue).await? != Some(Depth::default()) {
+    if look(aside, session, queue).await? != Some(Depth::default()) {
         return Err(BrokerError::new("a queue does not answer"));
     }
     tracing::warn!(queue, "a queue that a crash left behind is made anew");
-    delete(queue, session).await?;
+    delete(queue, aside, session).await?;
     Ok(None)
 }
 
-async fn delete(queue: &str, session: &Session) -> Result<(), BrokerError> {
-    let channel = session.side_channel().await?;
-    let deleting = channel.queue_delete(queue.into(), QueueDeleteOptions::default());
-    match session.wait(deleting, DELETION).await? {
+async fn delete(queue: &str, aside: &Aside, session: &Session) -> Result<(), BrokerError> {
+    let deleting = aside.once(|channel| async move {
+        let options = QueueDeleteOptions::default();
+        channel.queue_delete(queue.into(), options).await
+    });
+    match session.wait(deleting, DELETION).await?.transpose()? {
         Some(Ok(_)) => Ok(()),
-        Some(Err(error)) => Err(session.broken(error)),
+        Some(Err(error)) => Err(BrokerError::new("a queue could not be deleted").caused_by(error)),
         None => Err(BrokerError::new("a queue could not be deleted")),
     }
 }

@@ -6,6 +6,7 @@
 //! delivered is [`Lost`](crate::Lost) with it.
 
 mod address;
+mod aside;
 mod declared;
 mod envelope;
 mod in_hand;
@@ -37,6 +38,7 @@ use crate::{
     Depth, Limits, Topic,
 };
 pub use address::{NotAnAddress, RabbitMqAddress};
+use aside::Aside;
 use declared::Declared;
 use envelope::Envelope;
 use in_hand::hand_out;
@@ -63,7 +65,8 @@ impl RabbitMq {
     pub fn start(address: RabbitMqAddress, owner: &str, limits: Limits, clock: Clock) -> Self {
         let names = Names::of(owner);
         let uri = address.into_uri();
-        let declared = Declared::new(names.clone(), limits.clone(), clock.clone());
+        let aside = Aside::new(uri.clone(), clock.clone());
+        let declared = Declared::new(aside, names.clone(), limits.clone(), clock.clone());
         let declared = Arc::new(declared);
         let link = || Link::start(uri.clone(), declared.clone(), clock.clone());
         let (publishing, consumers) = (link(), link());
@@ -183,5 +186,5 @@ async fn take(shared: Arc<Shared>, queue: String) -> Result<Option<Delivery>, Br
 async fn depth(shared: &Shared, queue: &str) -> Result<Option<Depth>, BrokerError> {
     let link = shared.publisher.link();
     let session = link.session(shared.clock.now() + PATIENCE).await?;
-    look(&session, queue).await
+    look(shared.declared.aside(), &session, queue).await
 }

@@ -109,7 +109,7 @@ impl Publisher {
             if let Some(queue) = letter.queues.first()
                 && let Some(doubt) = self.declared.doubt(queue).await
             {
-                return mend::publish(letter, session, doubt).await;
+                return mend::publish(letter, self.declared.aside(), session, doubt).await;
             }
             let sent = session.ask(send(letter, &session.channel)).await?;
             fate(&sent)

@@ -1,6 +1,5 @@
 use std::fmt::Display;
-use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -9,7 +8,6 @@ use lapin::types::FieldTable;
 use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties, Event};
 use thermocline_clock::Clock;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::transport::{Transport, runtime};
@@ -17,10 +15,6 @@ use crate::BrokerError;
 
 /// The longest that the broker may take to answer anything.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Side channels that are open at a time. A connection has 2,047 channels at most, and one
-/// that asks for more of them, or for more than the broker answers in time, is lost.
-const SIDE_CHANNELS: usize = 64;
 
 /// One connection, from its opening until anything goes wrong with it. What
 /// was delivered by it is lost then.
@@ -30,22 +24,7 @@ pub(super) struct Session {
     pub(super) channel: Channel,
     lost: CancellationToken,
     reason: Mutex<Option<String>>,
-    sides: Arc<Semaphore>,
     clock: Clock,
-}
-
-/// A channel for one thing that may fail without harm to others. Closed when dropped.
-pub(super) struct SideChannel {
-    channel: Channel,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Deref for SideChannel {
-    type Target = Channel;
-
-    fn deref(&self) -> &Channel {
-        &self.channel
-    }
 }
 
 impl Session {
@@ -83,25 +62,24 @@ impl Session {
             channel,
             lost,
             reason: Mutex::default(),
-            sides: Arc::new(Semaphore::new(SIDE_CHANNELS)),
             clock: clock.clone(),
         })
     }
 
-    /// A channel of its own, for what may fail without harm to others; waits its turn for one.
-    pub(super) async fn side_channel(&self) -> Result<SideChannel, BrokerError> {
-        let gone = || BrokerError::new("the connection was lost");
-        let place = tokio::select! {
-            () = self.lost() => return Err(gone()),
-            place = self.sides.clone().acquire_owned() => place.map_err(|_| gone())?,
-        };
-        Ok(SideChannel {
-            channel: self.ask(self.own_channel()).await?,
-            _place: place,
-        })
+    /// Channels that it may open beside its own, whether or not they are closed again.
+    pub(super) fn channels(&self) -> u16 {
+        self.connection
+            .configuration()
+            .channel_max()
+            .saturating_sub(1)
     }
 
-    /// A channel that is kept.
+    /// Whether the broker is still there.
+    pub(super) async fn answers(&self) -> bool {
+        !self.is_lost() && self.ask(self.own_channel()).await.is_ok()
+    }
+
+    /// One more channel, closed when dropped.
     pub(super) async fn own_channel(&self) -> lapin::Result<Channel> {
         self.connection.create_channel().await
     }

@@ -4,15 +4,19 @@ use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptio
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, ExchangeKind};
 
+use super::aside::Aside;
 use super::names::Names;
 use super::session::{Session, table};
 use crate::{BrokerError, Limits, Topic};
 
 /// The exchanges that every installation has, whatever is deployed: those of the
 /// delays and of the topics. Declaring what is there already changes nothing.
-pub(super) async fn declare_exchanges(session: &Session, names: &Names) -> Result<(), BrokerError> {
-    let channel = session.side_channel().await?;
-    let declaring = async {
+pub(super) async fn declare_exchanges(
+    aside: &Aside,
+    session: &Session,
+    names: &Names,
+) -> Result<(), BrokerError> {
+    let declared = aside.ask(session, |channel| async move {
         for name in names.delays() {
             exchange(&channel, &name, true).await?;
         }
@@ -20,8 +24,9 @@ pub(super) async fn declare_exchanges(session: &Session, names: &Names) -> Resul
             exchange(&channel, &names.topic(topic), false).await?;
         }
         Ok(())
-    };
-    session.ask(declaring).await
+    });
+    let refused = |error| BrokerError::new("an exchange could not be made").caused_by(error);
+    declared.await?.map_err(refused)
 }
 
 /// Deliveries after which even a dead letter goes; newer servers set a low limit where there is none.
@@ -133,6 +138,6 @@ fn text(value: &str) -> AMQPValue {
     AMQPValue::LongString(value.into())
 }
 
-fn millis(span: Duration) -> i64 {
+pub(super) fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

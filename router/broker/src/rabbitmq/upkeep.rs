@@ -54,7 +54,7 @@ async fn mended(
     session: &Arc<Session>,
 ) -> Result<(), BrokerError> {
     if let Some(doubt) = declared.doubt(queue).await {
-        let revived = mend::revive(session, doubt).await?;
+        let revived = mend::revive(declared.aside(), session, doubt).await?;
         if !revived {
             declared.forget(queue);
         }
