@@ -113,7 +113,8 @@ fn summary(deployment: &Deployment) -> String {
     ];
     let line =
         |(title, value): (&str, String)| format!("{:<13}{}\n", format!("{title}:"), plain(&value));
-    lines.into_iter().map(line).collect()
+    let warnings = status.warnings.iter().map(|it| ("Warning", it.clone()));
+    lines.into_iter().chain(warnings).map(line).collect()
 }
 
 fn instances(instances: &[Instance]) -> String {

@@ -35,6 +35,9 @@ pub(crate) struct Status {
     pub(crate) waiting: u64,
     pub(crate) instances: Vec<Instance>,
     pub(crate) last_error: Option<String>,
+    /// What of its specification could not be checked.
+    #[serde(default)]
+    pub(crate) warnings: Vec<String>,
     pub(crate) budget: Option<Budget>,
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::back_off::BackOff;
 use crate::books::Books;
 use crate::budget::{Braking, Spent};
+use crate::edit::Unchecked;
 use crate::instance::Instance;
 use crate::series::Series;
 
@@ -41,6 +42,7 @@ struct State {
     back_offs: TierMap<Option<BackOff>>,
     dedicated: Option<Arc<Backend>>,
     last_error: Option<String>,
+    unchecked: Unchecked,
     refusal: Option<(Tier, Reason)>,
     idle_stop: Option<IdleStop>,
     braking: Braking,
@@ -74,6 +76,7 @@ impl Controlled {
                 back_offs: TierMap::default(),
                 dedicated: None,
                 last_error: None,
+                unchecked: Unchecked::new(),
                 refusal: None,
                 idle_stop: None,
                 braking: Braking::default(),
@@ -220,6 +223,15 @@ impl Controlled {
 
     pub(crate) fn set_last_error(&self, error: Option<String>) {
         self.state().last_error = error;
+    }
+
+    /// What of its specification no catalogue has confirmed.
+    pub(crate) fn unchecked(&self) -> Unchecked {
+        self.state().unchecked.clone()
+    }
+
+    pub(crate) fn set_unchecked(&self, unchecked: Unchecked) {
+        self.state().unchecked = unchecked;
     }
 
     /// Tells those who watch that something changed.

@@ -1,5 +1,6 @@
 //! What people change: written down, then in force before they are answered.
 
+mod ability;
 mod check;
 mod document;
 
@@ -10,6 +11,8 @@ use thermocline_policy::{FieldErrors, Forced, Spec};
 use thermocline_store::{DeploymentRow, NewDeployment, StoreError};
 use thermocline_wire::{forced_to_json, spec_to_json};
 use thiserror::Error;
+
+pub(crate) use ability::Unchecked;
 
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
@@ -54,6 +57,7 @@ pub(crate) struct Edited {
     pub(crate) created: bool,
     pub(crate) generation: i64,
     pub(crate) changes: Vec<String>,
+    pub(crate) unchecked: Unchecked,
 }
 
 impl ControlPlane {
@@ -62,10 +66,10 @@ impl ControlPlane {
         self: &Arc<Self>,
         document: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
+        let read = || self.read_all(std::slice::from_ref(document), |_, field| field);
+        let unchecked = self.ask_providers(&read()?, |_, field| field).await?;
         let _one = self.editing.lock().await;
-        let spec = self
-            .read_all(std::slice::from_ref(document), |_, field| field)?
-            .remove(0);
+        let spec = read()?.remove(0);
         if self.deployment(&spec.name).is_some() {
             return Err(EditError::Exists);
         }
@@ -75,7 +79,9 @@ impl ControlPlane {
             .create_deployments(&new, self.clock.wall_micros())
             .await?
             .remove(0);
-        Ok(self.put_in_force(row, spec, true))
+        let deployment = self.put_in_force(row, spec, true);
+        deployment.set_unchecked(unchecked.concat());
+        Ok(deployment)
     }
 
     /// Creates or replaces one deployment; whether it was created.
@@ -84,8 +90,10 @@ impl ControlPlane {
         name: &str,
         document: &Value,
     ) -> Result<(Arc<Controlled>, bool), EditError> {
+        let read = || self.read_named(document, name);
+        let unchecked = self.ask_providers(&[read()?], |_, field| field).await?;
         let _one = self.editing.lock().await;
-        let spec = self.read_named(document, name)?;
+        let spec = read()?;
         let new = [stored(&spec)];
         let rows = self
             .store
@@ -93,7 +101,9 @@ impl ControlPlane {
             .await?;
         let mut written = rows.into_iter();
         let (row, created) = written.next().ok_or(EditError::NotFound)?;
-        Ok((self.put_in_force(row, spec, created), created))
+        let deployment = self.put_in_force(row, spec, created);
+        deployment.set_unchecked(unchecked.concat());
+        Ok((deployment, created))
     }
 
     /// Creates or replaces all of `documents`, or none; a dry run only says what it would do.
@@ -102,9 +112,15 @@ impl ControlPlane {
         documents: &[Value],
         dry_run: bool,
     ) -> Result<Vec<Edited>, EditError> {
+        let place = |i, field| format!("items[{i}].{field}");
+        let specs = self.read_all(documents, place)?;
+        let unchecked = self.ask_providers(&specs, place).await?;
         let _one = self.editing.lock().await;
-        let specs = self.read_all(documents, |i, field| format!("items[{i}].{field}"))?;
+        let specs = self.read_all(documents, place)?;
         let mut edited: Vec<Edited> = specs.iter().map(|spec| self.compare(spec)).collect();
+        for (edited, unchecked) in edited.iter_mut().zip(unchecked) {
+            edited.unchecked = unchecked;
+        }
         if dry_run {
             return Ok(edited);
         }
@@ -115,7 +131,8 @@ impl ControlPlane {
             .await?;
         for (((row, created), spec), edited) in rows.into_iter().zip(specs).zip(&mut edited) {
             edited.generation = row.generation;
-            self.accept(row, spec, created);
+            let deployment = self.accept(row, spec, created);
+            deployment.set_unchecked(edited.unchecked.clone());
         }
         self.publish_table();
         Ok(edited)
@@ -127,8 +144,12 @@ impl ControlPlane {
         name: &str,
         patch: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
+        let patched = self.patched(name, patch)?;
+        let unchecked = self.ask_providers(&[patched], |_, field| field).await?;
         let _one = self.editing.lock().await;
-        self.replace(name, self.patched(name, patch)?).await
+        let deployment = self.replace(name, self.patched(name, patch)?).await?;
+        deployment.set_unchecked(unchecked.concat());
+        Ok(deployment)
     }
 
     /// What [`ControlPlane::patch`] would put in force.
@@ -244,6 +265,7 @@ impl ControlPlane {
             generation: generation + i64::from(before.is_none() || !changes.is_empty()),
             created: before.is_none(),
             changes,
+            unchecked: Unchecked::new(),
         }
     }
 

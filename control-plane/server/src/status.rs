@@ -61,6 +61,7 @@ impl ControlPlane {
         let known = instances.iter().map(|i| instance_json(i));
         let all = known.chain(self.out_of_reach(Some(&deployment.live.name)));
         status["instances"] = all.collect();
+        status["warnings"] = json!(deployment.unchecked());
         status["budget"] = self.budget_json(deployment);
         status
     }

@@ -1,12 +1,14 @@
 //! The JSON shapes that cross a process boundary, and how they are read.
 
 pub mod fleet;
+mod nearest;
 pub mod provider;
 pub mod reader;
 mod spec;
 mod time;
 mod yaml;
 
+pub use nearest::nearest;
 pub use spec::{
     forced_from_json, forced_to_json, read_spec, spec_from_json, spec_to_json, window_field,
 };

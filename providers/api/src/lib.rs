@@ -9,6 +9,7 @@ pub mod conformance;
 mod error;
 pub mod fleet;
 mod gpu;
+mod mistake;
 
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub use thermocline_wire::provider::{
 
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gpu::{ConfiguredGpus, Gpu, GpuProbe, ProbeError};
+pub use mistake::{Mistake, unknown_gpu};
 
 /// Which offers are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +100,20 @@ pub trait Provider: Send + Sync {
     /// [`ProviderError`] when the provider refused or could not be asked.
     async fn renew(&self, _id: &str, _lifetime: Duration) -> Result<bool, ProviderError> {
         Ok(true)
+    }
+
+    /// What it can never do of `request`, as far as it knows without asking.
+    fn refuses(&self, _request: &InstanceRequest) -> Vec<Mistake> {
+        Vec::new()
+    }
+
+    /// What its catalogue does not have of what `request` asks for, be it there
+    /// just now or not.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the catalogue cannot be had.
+    async fn lacks(&self, _request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        Ok(Vec::new())
     }
 
     /// `address` as this process reaches it. An address is written down; what

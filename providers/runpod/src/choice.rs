@@ -30,7 +30,7 @@ pub(crate) fn has_memory(gpu: &Gpu, vram_mib: u64) -> bool {
 }
 
 /// Whether `word` is the type's id, its name or its pool.
-fn is_meant(gpu: &Gpu, word: &str) -> bool {
+pub(crate) fn is_meant(gpu: &Gpu, word: &str) -> bool {
     gpu.id == word || gpu.name == word || gpu.pool.as_deref() == Some(word)
 }
 

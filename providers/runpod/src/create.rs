@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use thermocline_provider::cloud::{Marks, name};
-use thermocline_provider::{InstanceRequest, ProviderError};
+use thermocline_provider::{InstanceRequest, Mistake, ProviderError};
 
 use crate::choice::Pools;
 use crate::error::invalid;
@@ -27,10 +27,19 @@ pub(crate) fn check(request: &InstanceRequest) -> Result<(), ProviderError> {
     match () {
         () if request.image.is_empty() => Err(invalid("an image is needed")),
         () if request.port == 0 => Err(invalid("a port is needed")),
-        () if !request.command.is_empty() => Err(invalid(
-            "RunPod cannot replace an image's entry point: leave command empty and use args",
-        )),
-        () => Ok(()),
+        () => match refuses(request).pop() {
+            Some(Mistake { field, message }) => Err(invalid(format!("{field}: {message}"))),
+            None => Ok(()),
+        },
+    }
+}
+
+/// What RunPod cannot do of `request`, whatever hardware it has.
+pub(crate) fn refuses(request: &InstanceRequest) -> Vec<Mistake> {
+    let command = "RunPod cannot replace an image's entry point: leave it out and use args";
+    match request.command.is_empty() {
+        true => Vec::new(),
+        false => vec![Mistake::new("command", command)],
     }
 }
 

@@ -21,6 +21,7 @@ mod endpoint;
 mod error;
 mod id;
 mod jobs;
+mod lacking;
 mod limits;
 mod pod;
 mod provider;

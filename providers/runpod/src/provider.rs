@@ -7,8 +7,8 @@ use reqwest::Method;
 use thermocline_policy::Tier;
 use thermocline_provider::cloud::{Doubts, Marks, Turns};
 use thermocline_provider::{
-    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, PROTOCOL,
-    Provider, ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
+    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery,
+    PROTOCOL, Provider, ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
 };
 
 use crate::account::Account;
@@ -19,6 +19,7 @@ use crate::drift::Repairs;
 use crate::error::{invalid, malformed, unavailable};
 use crate::id::{Id, usable};
 use crate::jobs::Translator;
+use crate::lacking::lacking;
 use crate::said::Thing;
 use crate::search::Known;
 use crate::settings::Settings;
@@ -297,6 +298,22 @@ impl Provider for RunpodProvider {
             true => Err(unavailable("RunPod does not show it yet")),
             false => Ok(Deletion::Unknown),
         }
+    }
+
+    fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {
+        create::refuses(request)
+    }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        let product = Product::of(request.tier).filter(|_| !choice::is_for_cpu(request));
+        let Some(product) = product else {
+            return Ok(Vec::new());
+        };
+        let gpus = self
+            .catalog
+            .gpus(&self.account, product, request.gpus)
+            .await?;
+        Ok(lacking(request, &gpus, self.settings.cloud))
     }
 
     fn reach(&self, address: &Address) -> Address {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use thermocline_policy::Tier;
 use thermocline_provider::cloud::{Marks, name};
-use thermocline_provider::{InstanceRequest, ProviderError};
+use thermocline_provider::{InstanceRequest, Mistake, ProviderError};
 
 use crate::error::invalid;
 use crate::settings::Settings;
@@ -21,18 +21,30 @@ pub(crate) fn check(request: &InstanceRequest) -> Result<(), ProviderError> {
         () if request.tier != Tier::Pod => Err(invalid("Vast.ai has pods alone")),
         () if request.image.is_empty() => Err(invalid("an image is needed")),
         () if request.port == 0 => Err(invalid("a port is needed")),
-        () if !request.command.is_empty() => Err(invalid(
-            "Vast.ai cannot replace an image's entry point: leave command empty and use args",
-        )),
-        () if request.args.iter().map(String::len).sum::<usize>() > MOST_ARGS => Err(invalid(
-            format!("args: Vast.ai takes {MOST_ARGS} characters at most"),
-        )),
-        () => check_environment(request),
+        () => match refuses(request).into_iter().next() {
+            Some(Mistake { field, message }) => Err(invalid(format!("{field}: {message}"))),
+            None => Ok(()),
+        },
     }
 }
 
+/// What Vast.ai cannot do of `request`, whatever is for rent.
+pub(crate) fn refuses(request: &InstanceRequest) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    if !request.command.is_empty() {
+        let command = "Vast.ai cannot replace an image's entry point: leave it out and use args";
+        mistakes.push(Mistake::new("command", command));
+    }
+    if request.args.iter().map(String::len).sum::<usize>() > MOST_ARGS {
+        let args = format!("Vast.ai takes {MOST_ARGS} characters at most");
+        mistakes.push(Mistake::new("args", args));
+    }
+    mistakes.extend(environment(request));
+    mistakes
+}
+
 /// A name that is none would be read as a flag of Docker's.
-fn check_environment(request: &InstanceRequest) -> Result<(), ProviderError> {
+fn environment(request: &InstanceRequest) -> Option<Mistake> {
     let plain = |name: &str| {
         let mut bytes = name.bytes();
         bytes
@@ -42,17 +54,12 @@ fn check_environment(request: &InstanceRequest) -> Result<(), ProviderError> {
     };
     if let Some(name) = request.env.keys().find(|name| !plain(name)) {
         let name: String = name.chars().take(64).collect();
-        return Err(invalid(format!(
-            "env.{name}: Vast.ai takes letters, digits and _, no digit first"
-        )));
+        let plain = "Vast.ai takes letters, digits and _, no digit first";
+        return Some(Mistake::new(format!("env.{name}"), plain));
     }
     let size: usize = request.env.iter().map(|(k, v)| k.len() + v.len()).sum();
-    match size > MOST_ENV {
-        true => Err(invalid(format!(
-            "env: Vast.ai takes {MOST_ENV} characters at most"
-        ))),
-        false => Ok(()),
-    }
+    let most = format!("Vast.ai takes {MOST_ENV} characters at most");
+    (size > MOST_ENV).then(|| Mistake::new("env", most))
 }
 
 /// The body of `PUT /api/v0/asks/ID`, but for a bid.

@@ -15,6 +15,7 @@ mod call;
 mod census;
 mod create;
 mod error;
+mod gpus;
 mod instance;
 mod pace;
 mod provider;

@@ -8,14 +8,15 @@ use serde_json::Value;
 use thermocline_policy::Tier;
 use thermocline_provider::cloud::{Doubts, Marks, Turns, key_in};
 use thermocline_provider::{
-    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, PROTOCOL, Provider,
-    ProviderError, ProviderInstance,
+    Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery, PROTOCOL,
+    Provider, ProviderError, ProviderInstance,
 };
 
 use crate::account::Account;
 use crate::call::Call;
 use crate::census::Census;
 use crate::error::unavailable;
+use crate::gpus::GpuNames;
 use crate::instance::instance;
 use crate::pace::Lane;
 use crate::rent::Tried;
@@ -28,6 +29,7 @@ pub struct VastProvider {
     pub(crate) account: Arc<Account>,
     pub(crate) settings: Settings,
     census: Census,
+    gpu_names: GpuNames,
     pub(crate) doubts: Doubts,
     pub(crate) tried: Tried,
     turns: Turns,
@@ -41,6 +43,7 @@ impl VastProvider {
             account,
             settings,
             census: Census::default(),
+            gpu_names: GpuNames::default(),
             tried: Tried::default(),
             turns: Turns::default(),
         }
@@ -206,5 +209,13 @@ impl Provider for VastProvider {
             true => Err(unavailable("Vast.ai does not show it yet")),
             false => Ok(Deletion::Unknown),
         }
+    }
+
+    fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {
+        create::refuses(request)
+    }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        self.gpu_names.unknown(&self.account, &request.gpu).await
     }
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::faults::{BodyFault, names, take};
-use crate::market::{Ask, search};
+use crate::market::{Ask, gpu_names, search};
 use crate::no::No;
 use crate::service::Service;
 use crate::spacing::lane;
@@ -129,6 +129,9 @@ fn route(service: &Arc<Service>, call: &Call) -> Result<Value, No> {
     let number = |text: &str| text.parse().map_err(|_| No::invalid_args("'id'"));
     match (call.method.as_str(), path.as_slice()) {
         ("POST", ["api", "v0", "bundles"]) => offers(service, &call.body),
+        ("GET", ["api", "v0", "gpu_names", "unique"]) => {
+            Ok(json!({ "success": true, "gpu_names": gpu_names() }))
+        }
         ("PUT", ["api", "v0", "asks", id]) => service.rent(number(id)?, &call.body),
         ("GET", ["api", "v1", "instances"]) => page(service, &call.query),
         ("GET", ["api", "v0", "instances", id]) => service.instance(number(id)?),

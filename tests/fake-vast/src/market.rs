@@ -44,6 +44,11 @@ const fn gpu(name: &'static str, ram: u32, dph: f64, min_bid: f64) -> Gpu {
     }
 }
 
+/// The names of every type, for rent just now or not.
+pub(crate) fn gpu_names() -> [&'static str; 4] {
+    GPUS.map(|gpu| gpu.name)
+}
+
 /// Everything that is for rent at first: of each type six machines with one
 /// GPU, one with two, and one that nobody has verified.
 pub(crate) fn asks() -> Vec<Ask> {

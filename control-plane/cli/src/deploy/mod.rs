@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::args::Deploy;
 use crate::client::CallError;
 use crate::failure::Failure;
+use crate::output;
 use crate::problem::{FieldProblem, Problem};
 use crate::session::Session;
 use source::{Files, Source};
@@ -27,6 +28,8 @@ struct Change {
     generation: u64,
     #[serde(default)]
     changes: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 /// Reads the files, sends what they hold in one call and prints what changed.
@@ -42,6 +45,11 @@ pub(crate) async fn run(session: &Session, args: &Deploy) -> Result<(), Failure>
     let answer = session.client.put(&["deployments"], &body).await;
     let answer = answer.map_err(|error| in_files(error, &files.sources))?;
     let applied: Applied = session.client.view(&answer)?;
+    for change in &applied.items {
+        for warning in &change.warnings {
+            output::note(&format!("{}: {warning}", change.name));
+        }
+    }
     session.show(&answer, || Ok(report(&applied, args.dry_run)))
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_provider::{
-    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
-    ProviderError, ProviderInstance,
+    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery,
+    Provider, ProviderError, ProviderInstance,
 };
 use thermocline_store::{Gate, Stage, Store};
 
@@ -113,6 +113,14 @@ impl Provider for Interrupted {
 
     async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
         self.within("renew", self.adapter.renew(id, lifetime)).await
+    }
+
+    fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {
+        self.adapter.refuses(request)
+    }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        self.adapter.lacks(request).await
     }
 
     fn reach(&self, address: &Address) -> Address {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use thermocline_clock::Clock;
 use thermocline_provider::{
-    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
-    ProviderError, ProviderErrorKind, ProviderInstance,
+    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery,
+    Provider, ProviderError, ProviderErrorKind, ProviderInstance,
 };
 
 use super::Condition;
@@ -146,6 +146,14 @@ impl Provider for Paced {
 
     async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
         self.call("renew", self.adapter.renew(id, lifetime)).await
+    }
+
+    fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {
+        self.adapter.refuses(request)
+    }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        self.call("lacks", self.adapter.lacks(request)).await
     }
 
     fn reach(&self, address: &Address) -> Address {

@@ -67,6 +67,7 @@ pub(super) async fn put_all(
                 "created": e.created,
                 "generation": e.generation,
                 "changes": e.changes,
+                "warnings": e.unchecked,
             })
         })
         .collect();

@@ -205,3 +205,63 @@ async fn b08_a_create_that_is_answered_with_5xx_and_lists_that_lag_make_one_pod(
         assert!(!events.contains("orphan.deleted"), "it was never forgotten");
     }
 }
+
+fn mistakes(body: &Value) -> Vec<(String, String)> {
+    let text = |error: &Value, name: &str| error[name].as_str().unwrap().to_owned();
+    let errors = body["errors"].as_array().into_iter().flatten();
+    errors
+        .map(|error| (text(error, "field"), text(error, "message")))
+        .collect()
+}
+
+/// What RunPod can never do is refused when it is written, with what it can do
+/// instead; what cannot be checked just now is not, and is said.
+#[tokio::test]
+async fn what_runpod_can_never_do_is_refused_when_it_is_written() {
+    let runpod = Runpod::new(EndpointType::LoadBalancer).await;
+    let written = async |spec: Value| {
+        let admin = &runpod.scene.system.admin;
+        admin
+            .call(reqwest::Method::PUT, "/deployments/m", Some(&spec))
+            .await
+    };
+    let spec = |gpu: &str| {
+        json!({
+            "image": "i:1",
+            "tiers": {
+                "serverless": { "provider": "runpod", "gpu": ["ADA_24"] },
+                "pod": { "provider": "runpod", "gpu": ["NVIDIA L4", gpu] },
+            },
+        })
+    };
+    let mut wrong = spec("rtx-4090");
+    wrong["command"] = json!(["serve"]);
+    let (status, body) = written(wrong).await;
+    assert_eq!(status, 400);
+    let told = mistakes(&body);
+    assert_eq!(told.len(), 2, "a mistake of two tiers is told once: {body}");
+    assert_eq!(told[0].0, "command");
+    assert!(told[0].1.contains("use args"), "{}", told[0].1);
+    assert_eq!(told[1].0, "tiers.pod.gpu[1]");
+    let nearest = "\"rtx-4090\" is no GPU of RunPod; it has NVIDIA GeForce RTX 4090, ";
+    assert!(told[1].1.starts_with(nearest), "{}", told[1].1);
+    let mut large = spec("L4");
+    large["resources"] = json!({ "vram": "900GiB" });
+    let (status, _) = written(large).await;
+    assert_eq!(status, 400);
+
+    runpod.fake.set_faults(Faults {
+        revoked: true,
+        ..Faults::default()
+    });
+    runpod.scene.pass(secs(61)).await; // what was read is old by then
+    let (status, body) = written(spec("rtx-4090")).await;
+    assert_eq!(status, 201);
+    let warnings = body["status"]["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 2, "{body}");
+    runpod.fake.set_faults(Faults::default());
+    let (status, body) = written(spec("rtx-4090")).await;
+    assert_eq!((status.as_u16(), mistakes(&body).len()), (400, 1));
+    let (_, body) = written(spec("L4")).await;
+    assert_eq!(body["status"]["warnings"], json!([]));
+}

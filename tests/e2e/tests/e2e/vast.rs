@@ -232,3 +232,24 @@ async fn a_tier_that_its_provider_does_not_sell_is_refused() {
         .await;
     assert_eq!(status, 404);
 }
+
+#[tokio::test]
+async fn what_vast_can_never_do_is_refused_when_it_is_written() {
+    let vast = Vast::new().await;
+    let spec = json!({
+        "name": "m", "image": "i:1", "command": ["sh"], "env": { "A-B": "1" },
+        "tiers": pod(json!(["L40S", "RTX_4090", "RTX 5O90"])),
+    });
+    let admin = &vast.scene.system.admin;
+    let made = admin.call(reqwest::Method::POST, "/deployments", Some(&spec));
+    let (status, body) = made.await;
+    assert_eq!(status, 400);
+    let errors = body["errors"].as_array().unwrap();
+    let fields: Vec<&str> = errors
+        .iter()
+        .filter_map(|it| it["field"].as_str())
+        .collect();
+    assert_eq!(fields, ["command", "env.A-B", "tiers.pod.gpu[2]"]);
+    let message = errors[2]["message"].as_str().unwrap();
+    assert!(message.contains("it has RTX 3090, "), "{message}");
+}

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_provider::{
-    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
-    ProviderError, ProviderInstance,
+    Address, Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery,
+    Provider, ProviderError, ProviderInstance,
 };
 use tokio::runtime::Handle;
 
@@ -76,6 +76,16 @@ impl Provider for Elsewhere {
     async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
         let (provider, id) = (self.provider.clone(), id.to_owned());
         self.run(async move { provider.renew(&id, lifetime).await })
+            .await
+    }
+
+    fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {
+        self.provider.refuses(request)
+    }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        let (provider, request) = (self.provider.clone(), request.clone());
+        self.run(async move { provider.lacks(&request).await })
             .await
     }
 

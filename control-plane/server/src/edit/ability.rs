@@ -1,0 +1,97 @@
+//! What providers can never do of a specification, told before it is written.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use thermocline_policy::{FieldErrors, Spec, Tier};
+use thermocline_provider::{Mistake, Provider};
+
+use super::EditError;
+use crate::control::ControlPlane;
+use crate::launch::{fingerprint, request};
+use crate::provider::{DOCKER, Registered, name_for};
+
+/// How long a person waits at most for a provider's catalogue.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What could not be held against a catalogue; one line for each tier.
+pub(crate) type Unchecked = Vec<String>;
+
+impl ControlPlane {
+    /// Holds `specs` against what their providers can do; for each of them what
+    /// could not be checked just now. Nothing is refused for that, nor for what
+    /// is in force already.
+    ///
+    /// # Errors
+    /// [`EditError::Invalid`] with what a provider can never do.
+    pub(super) async fn ask_providers(
+        &self,
+        specs: &[Spec],
+        place: impl Fn(usize, String) -> String,
+    ) -> Result<Vec<Unchecked>, EditError> {
+        let asked = specs.iter().map(|spec| self.ask_providers_of(spec));
+        let (mut errors, mut unchecked) = (FieldErrors::default(), Vec::new());
+        for (i, (mistakes, open)) in join_all(asked).await.into_iter().enumerate() {
+            for Mistake { field, message } in mistakes {
+                errors.push(place(i, field), message);
+            }
+            unchecked.push(open);
+        }
+        errors.into_result(unchecked).map_err(EditError::Invalid)
+    }
+
+    async fn ask_providers_of(&self, spec: &Spec) -> (Vec<Mistake>, Unchecked) {
+        let paid = [Tier::Serverless, Tier::Pod].into_iter();
+        let news = paid.filter(|tier| self.is_news(spec, *tier));
+        let answers = join_all(news.map(|tier| self.ask_provider(spec, tier))).await;
+        let (mut mistakes, mut unchecked) = (Vec::<Mistake>::new(), Unchecked::new());
+        for (wrong, open) in answers {
+            // What two tiers refuse alike is told once.
+            mistakes.extend(
+                wrong
+                    .into_iter()
+                    .filter(|it| !mistakes.contains(it))
+                    .collect::<Vec<_>>(),
+            );
+            unchecked.extend(open);
+        }
+        (mistakes, unchecked)
+    }
+
+    /// Whether `tier` of `spec` asks for anything else than what is in force, or
+    /// for what nobody has checked yet.
+    fn is_news(&self, spec: &Spec, tier: Tier) -> bool {
+        let before = self.deployment(&spec.name);
+        before.is_none_or(|before| {
+            let in_force = before.with_spec(|before| fingerprint(before, tier));
+            !before.unchecked().is_empty() || in_force != fingerprint(spec, tier)
+        })
+    }
+
+    async fn ask_provider(&self, spec: &Spec, tier: Tier) -> (Vec<Mistake>, Option<String>) {
+        let provider = name_for(spec, tier).filter(|name| *name != DOCKER);
+        let Some(provider) = provider.and_then(|name| self.providers.get(name)) else {
+            return (Vec::new(), None);
+        };
+        let request = request(spec, tier, &self.owner);
+        let deadline = self.clock.now() + PATIENCE;
+        let lacks = provider.adapter.lacks(&request);
+        let (lacks, unchecked) = match self.clock.timeout_at(deadline, lacks).await {
+            Ok(Ok(lacks)) => (lacks, None),
+            Ok(Err(_)) | Err(_) => (Vec::new(), Some(not_checked(provider, tier))),
+        };
+        let mut mistakes = provider.adapter.refuses(&request);
+        mistakes.extend(lacks);
+        for mistake in &mut mistakes {
+            if mistake.field.starts_with("gpu") {
+                mistake.field = format!("tiers.{tier}.{}", mistake.field);
+            }
+        }
+        (mistakes, unchecked)
+    }
+}
+
+fn not_checked(provider: &Registered, tier: Tier) -> String {
+    let name = &provider.name;
+    format!("tiers.{tier}: not held against what {name} has: its catalogue cannot be had just now")
+}
