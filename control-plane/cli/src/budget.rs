@@ -43,6 +43,32 @@ fn forbidden(budget: &Budget) -> impl Iterator<Item = String> {
         .filter_map(|(tier, brake)| sentence(tier, brake))
 }
 
+/// What keeps a decision for `tier` from being another, or from serving at all.
+pub(crate) enum Held {
+    /// Nobody is served by the tier itself.
+    Itself(String),
+    /// It serves in place of the other paid tier.
+    Other(String),
+}
+
+/// What holds a decision for `tier` that a budget made.
+pub(crate) fn held(budget: &Budget, tier: Tier) -> Option<Held> {
+    let (own, other) = match tier {
+        Tier::Pod => ((tier, &budget.pod), (Tier::Serverless, &budget.serverless)),
+        _ => ((tier, &budget.serverless), (Tier::Pod, &budget.pod)),
+    };
+    // A pod that is there stays where no other may be started.
+    let serves = match own.1.brake.as_str() {
+        "stop" => false,
+        "no_start" => other.1.brake != "off",
+        _ => true,
+    };
+    match serves {
+        true => sentence(other.0, other.1).map(Held::Other),
+        false => sentence(own.0, own.1).map(Held::Itself),
+    }
+}
+
 fn sentence(tier: Tier, brake: &Brake) -> Option<String> {
     let what = match brake.brake.as_str() {
         "no_start" => format!("no {tier} is started"),

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use thermocline_policy::Tier;
 
-use super::prose::window;
+use super::prose::{held, window};
 use super::{money, words};
+use crate::budget::Held;
 use crate::output::{about, counted};
 use crate::view::{Decision, Inputs};
 
@@ -47,9 +48,15 @@ const AWAITED: &str = "Next switch: none before the first prices are known.";
 
 fn promotion(decision: &Decision) -> String {
     let inputs = &decision.inputs;
+    if let Some(Held::Itself(why)) = held(decision) {
+        return format!("Next switch: none, the rate changes nothing while {why}.");
+    }
     if matches!(decision.reason.as_str(), "hold" | "no_capacity" | "budget") {
-        let why = words::words(&decision.reason, inputs).unwrap_or_default();
-        return format!("{} for a pod; it waits: {why}.", asks(inputs));
+        return format!(
+            "{} for a pod; it waits: {}.",
+            asks(inputs),
+            waits_for(decision)
+        );
     }
     match inputs.basis() {
         "regret" => by_regret(decision),
@@ -113,6 +120,9 @@ fn fewer(inputs: &Inputs) -> String {
 
 fn waits_for(decision: &Decision) -> String {
     let inputs = &decision.inputs;
+    if let Some(Held::Itself(why) | Held::Other(why)) = held(decision) {
+        return why;
+    }
     match decision.reason.as_str() {
         "busy" => format!("{} in flight", counted(inputs.in_flight, "request")),
         reason => words::words(reason, inputs).unwrap_or_default(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::words::{rule, words};
 use super::{money, next};
-use crate::budget;
+use crate::budget::{self, Held};
 use crate::output::{about, counted, plain};
 use crate::view::{Alternative, Decision, Inputs};
 
@@ -24,7 +24,7 @@ pub(super) fn tell(name: &str, decision: &Decision) -> String {
         ];
         return lines_of(&lines);
     }
-    let mut lines = vec![format!("{name} is served by {tier}: {why}.")];
+    let mut lines = vec![served(name, decision)];
     lines.extend(decision.meanwhile.as_ref().map(|meanwhile| {
         let why = rule(&meanwhile.reason, inputs);
         format!(
@@ -42,6 +42,30 @@ pub(super) fn tell(name: &str, decision: &Decision) -> String {
     lines.extend(refusals.map(|tier| refusal(tier, inputs)));
     lines.push(format!("Decided at {}.", decision.at));
     lines_of(&lines)
+}
+
+/// Who serves it, and why.
+fn served(name: &str, decision: &Decision) -> String {
+    let tier = decision.tier;
+    match held(decision) {
+        Some(Held::Itself(why)) => {
+            format!("{name} is served by nobody now, its requests get 503: {why} (rule `budget`).")
+        }
+        Some(Held::Other(why)) => format!("{name} is served by {tier}: {why} (rule `budget`)."),
+        None => format!(
+            "{name} is served by {tier}: {}.",
+            rule(&decision.reason, &decision.inputs)
+        ),
+    }
+}
+
+/// The brake that made the decision, where a budget did.
+pub(super) fn held(decision: &Decision) -> Option<Held> {
+    let budget = decision
+        .budget
+        .as_ref()
+        .filter(|_| decision.reason == "budget")?;
+    budget::held(budget, decision.tier)
 }
 
 pub(super) fn lines_of(lines: &[String]) -> String {

@@ -369,12 +369,33 @@ async fn a_budget_says_what_is_spent_and_what_it_forbids() {
     });
     let text = explained(&decision).await;
     for line in [
-        "sdxl is served by serverless: a budget or a ceiling says so (rule `budget`).\n",
+        "sdxl is served by serverless: no pod is started: its budget of $15 a day (rule `budget`).\n",
+        "The rate asks for a pod; it waits: no pod is started: its budget of $15 a day.\n",
         "Budget: $14.50 of $15.00 a day spent, pods commit to $0.00 an hour, and begins anew at 2026-03-03T00:00:00Z.\n",
         "No pod is started: its budget of $15 a day.\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
+}
+
+/// Where only a budget stands in the way, the rate is not told to ask for anything.
+#[tokio::test]
+async fn a_budget_of_nothing_is_what_stands_in_the_way() {
+    let mut decision = decision("serverless", "budget", 1);
+    decision["budget"] = json!({
+        "usd_per_day": 0, "spent_today_usd": 0.0, "committed_usd_per_hour": 0.0,
+        "resets_at": "2026-03-03T00:00:00Z",
+        "serverless": { "brake": "stop", "why": "its budget of $0 a day" },
+        "pod": { "brake": "stop", "why": "its budget of $0 a day" },
+    });
+    let text = explained(&decision).await;
+    for line in [
+        "sdxl is served by nobody now, its requests get 503: serverless is stopped: its budget of $0 a day (rule `budget`).\n",
+        "Next switch: none, the rate changes nothing while serverless is stopped: its budget of $0 a day.\n",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    assert!(!text.contains("asks for a pod"), "{text}");
 }
 
 /// What mode `regret` says while it stays: no rate moves it.
