@@ -30,6 +30,8 @@ pub(crate) struct Share {
     /// Its GPUs among those that were read last.
     devices: Vec<usize>,
     since: Moment,
+    /// What was taken of its GPUs when it was promised, bytes by their index.
+    before: BTreeMap<u32, u64>,
     /// Since when it answers.
     pub(crate) ready_at: Option<Moment>,
 }
@@ -41,6 +43,7 @@ impl Share {
             placement,
             devices: Vec::new(),
             since: now,
+            before: BTreeMap::new(),
             ready_at: None,
         }
     }
@@ -89,7 +92,11 @@ impl Books {
     }
 
     pub(crate) fn hold(&mut self, instance: &str, share: Share) {
-        let share = self.placed(share);
+        let mut share = self.placed(share);
+        let gpus = share.devices.iter().map(|device| &self.gpus[*device]);
+        share.before = gpus
+            .filter_map(|gpu| Some((gpu.index, gpu.used?)))
+            .collect();
         self.shares.insert(instance.to_owned(), share);
     }
 
@@ -161,13 +168,38 @@ impl Books {
     }
 
     fn devices(&self) -> Vec<Device> {
-        let device = |gpu: &Gpu| Device {
+        let device = |(device, gpu): (usize, &Gpu)| Device {
             total: Mib::within(gpu.total),
-            free: gpu
-                .used
-                .map(|used| Mib::within(gpu.total.saturating_sub(used))),
+            free: gpu.used.map(|used| {
+                let free = Mib::within(gpu.total.saturating_sub(used));
+                Mib(free.0 + self.seen_of_loading(device, gpu, used).0)
+            }),
         };
-        self.gpus.iter().map(device).collect()
+        self.gpus.iter().enumerate().map(device).collect()
+    }
+
+    /// How much of what is promised to those that load on a GPU its reading shows
+    /// already: what it grew by since the first of them began, without those that
+    /// answer since. It counts once, as the larger of the two.
+    fn seen_of_loading(&self, device: usize, gpu: &Gpu, used: u64) -> Mib {
+        let here = || {
+            self.shares
+                .values()
+                .filter(|it| it.devices.contains(&device))
+        };
+        let loads = |share: &&Share| matches!(self.stage(share), Stage::Loading);
+        let first = here().filter(loads).min_by_key(|share| share.since);
+        let Some((first, before)) = first.and_then(|it| Some((it, it.before.get(&gpu.index)?)))
+        else {
+            return Mib(0);
+        };
+        let sum = |shares: &mut dyn Iterator<Item = &Share>| -> u64 {
+            shares.map(|share| share.placement.share().0).sum()
+        };
+        let promised = sum(&mut here().filter(loads));
+        let settled = sum(&mut here().filter(|it| !loads(it) && it.since >= first.since));
+        let grown = Mib::within(used.saturating_sub(*before)).0;
+        Mib(grown.saturating_sub(settled).min(promised))
     }
 
     /// What holds memory, and what is set aside for others than `deployment`.

@@ -88,13 +88,38 @@ fn what_was_promised_counts_once_before_and_after_it_is_seen() {
     machine.ready("a", at(30));
     read(&machine, &[5], 29);
     assert!(
-        !fits(&machine, 9, 31),
-        "it may have taken no more than 5 of 11 yet"
+        fits(&machine, 13, 31) && !fits(&machine, 14, 31),
+        "the 5 that it took are of its 11"
     );
     read(&machine, &[11], 32);
     assert!(fits(&machine, 13, 32), "seen, and counted once");
     read(&machine, &[15], 34);
     assert!(!fits(&machine, 10, 34), "it took more than it said");
+}
+
+#[test]
+fn what_others_took_before_a_promise_is_none_of_it() {
+    let machine = machine(&[8]);
+    reserve(&machine, "a", 11).unwrap();
+    assert!(fits(&machine, 5, 1) && !fits(&machine, 6, 1));
+    read(&machine, &[12], 2);
+    assert!(
+        fits(&machine, 5, 2) && !fits(&machine, 6, 2),
+        "4 of 11 are seen"
+    );
+    read(&machine, &[21], 3);
+    assert!(
+        fits(&machine, 3, 3) && !fits(&machine, 4, 3),
+        "it takes 13, not 11"
+    );
+    let b = ask_at(&machine, "b", 2, false, 3);
+    assert!(matches!(b, Answer::Placed(_)), "{b:?}");
+    machine.ready("a", at(4));
+    read(&machine, &[22], 5);
+    assert!(
+        fits(&machine, 1, 5) && !fits(&machine, 2, 5),
+        "1 of b's 2 is seen"
+    );
 }
 
 #[test]
