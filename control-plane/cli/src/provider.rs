@@ -35,6 +35,15 @@ fn row(provider: &Provider) -> Vec<String> {
         or_nothing(provider.kind.as_deref()),
         provider.health.clone(),
         or_nothing(provider.rate_limited_until.as_deref()),
-        or_nothing(provider.last_error.as_deref()),
+        or_nothing(trouble(provider)),
     ]
+}
+
+/// What is wrong with it, and since when where that is known.
+fn trouble(provider: &Provider) -> Option<String> {
+    let error = provider.last_error.as_deref()?;
+    Some(match &provider.unanswered_since {
+        Some(since) => format!("no answer since {since}: {error}"),
+        None => error.to_owned(),
+    })
 }

@@ -77,6 +77,8 @@ pub(crate) struct Provider {
     pub(crate) health: String,
     pub(crate) rate_limited_until: Option<String>,
     pub(crate) last_error: Option<String>,
+    /// Since when it is known not to answer.
+    pub(crate) unanswered_since: Option<String>,
     /// What its live pods cost an hour.
     #[serde(default)]
     pub(crate) committed_usd_per_hour: f64,

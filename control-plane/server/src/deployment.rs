@@ -161,6 +161,17 @@ impl Controlled {
         self.bump();
     }
 
+    /// Forgets the failures of `tiers` that had this code: they may be tried now.
+    pub(crate) fn forget_failures(&self, tiers: &[Tier], code: &str) {
+        let mut state = self.state();
+        for tier in tiers {
+            let failed = state.back_offs[*tier].as_ref();
+            if failed.is_some_and(|back_off| back_off.error.code == code) {
+                state.back_offs[*tier] = None;
+            }
+        }
+    }
+
     /// Why `tier` is not to be started at `now`.
     pub(crate) fn backing_off(&self, tier: Tier, now: Moment) -> Option<StartFailed> {
         let state = self.state();

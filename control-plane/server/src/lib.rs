@@ -34,6 +34,7 @@ mod rest;
 mod secrets;
 mod series;
 mod session;
+mod silence;
 mod simulation;
 mod status;
 mod sweep;

@@ -16,6 +16,8 @@ use crate::provider::name_for;
 const FRESH: Duration = Duration::from_secs(600);
 /// How soon a provider is asked again that did not answer.
 const AGAIN: Duration = Duration::from_secs(60);
+/// How long a start waits for a price that was never asked for.
+const PATIENCE: Duration = Duration::from_secs(2);
 const MIB: u64 = 1 << 20;
 
 /// The prices that are known.
@@ -115,7 +117,11 @@ impl ControlPlane {
         tier: Tier,
     ) -> Option<UsdPerSecond> {
         if self.known_price(spec, tier).is_none() {
-            self.clone().ask_price(Wanted::of(spec, tier)?).await;
+            let asking = self.clone().ask_price(Wanted::of(spec, tier)?);
+            // It goes on to be asked, for who comes later.
+            let asking = self.runtime.spawn(asking);
+            let deadline = self.clock.now() + PATIENCE;
+            drop(self.clock.timeout_at(deadline, asking).await);
         }
         self.known_price(spec, tier).flatten()
     }

@@ -2,6 +2,7 @@
 
 mod listing;
 mod paced;
+mod silence;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,7 @@ use thermocline_provider::{
 use listing::Listing;
 pub(crate) use listing::Shrunken;
 pub(crate) use paced::{Calls, Paced};
+pub(crate) use silence::Silence;
 
 use crate::secrets::Redaction;
 
@@ -43,6 +45,8 @@ pub(crate) struct Condition {
     pub(crate) rate_limited_until: Option<Moment>,
     /// Whether it has ever been asked.
     pub(crate) asked: bool,
+    /// The calls since its last answer.
+    silence: Option<Silence>,
 }
 
 impl Condition {
@@ -55,9 +59,19 @@ impl Condition {
         }
     }
 
-    /// Notes how a call ended at `now`.
-    fn note(&mut self, error: Option<&ProviderError>, now: Moment, unnamed_delay: Duration) {
+    /// Notes how a call ended that began at `began`.
+    fn note(
+        &mut self,
+        error: Option<&ProviderError>,
+        began: Moment,
+        now: Moment,
+        unnamed_delay: Duration,
+    ) {
         self.asked = true;
+        self.silence = match error.is_some_and(|error| !error.is_answer()) {
+            true => Some(Silence::after(self.silence, began)),
+            false => None,
+        };
         let Some(error) = error else {
             self.last_error = None;
             return;
@@ -66,7 +80,10 @@ impl Condition {
             ProviderErrorKind::RateLimited(delay) => {
                 self.rate_limited_until = Some(now + delay.unwrap_or(unnamed_delay));
             }
-            ProviderErrorKind::Auth | ProviderErrorKind::Unavailable => {
+            ProviderErrorKind::Auth
+            | ProviderErrorKind::Unreachable
+            | ProviderErrorKind::Unanswered
+            | ProviderErrorKind::Unavailable => {
                 self.last_error = Some(error.to_string());
             }
             // It answered: what it refused is the request's matter.
@@ -96,6 +113,18 @@ impl Registered {
 
     pub(crate) fn condition(&self) -> Condition {
         self.adapter.condition()
+    }
+
+    /// Since when it has not answered, once that is no blip.
+    pub(crate) fn silent_since(&self) -> Option<Moment> {
+        let silence = self.condition().silence?;
+        silence.is_known(self.clock.now()).then_some(silence.since)
+    }
+
+    /// Whether its last call was not answered, and it is not known yet whether
+    /// that is a blip.
+    pub(crate) fn falls_silent(&self) -> bool {
+        self.condition().silence.is_some() && self.silent_since().is_none()
     }
 
     /// The tiers that it sells, if it has said so.

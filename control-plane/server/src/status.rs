@@ -61,7 +61,8 @@ impl ControlPlane {
         let known = instances.iter().map(|i| instance_json(i));
         let all = known.chain(self.out_of_reach(Some(&deployment.live.name)));
         status["instances"] = all.collect();
-        status["warnings"] = json!(deployment.unchecked());
+        let silent = deployment.with_spec(|spec| self.silences(spec));
+        status["warnings"] = [silent, deployment.unchecked()].concat().into();
         status["budget"] = self.budget_json(deployment);
         status
     }
@@ -112,6 +113,15 @@ impl ControlPlane {
         }
     }
 
+    /// Whether the tier that would serve next is to be had from a provider that
+    /// does not answer.
+    fn waits_for_silent(&self, deployment: &Controlled) -> bool {
+        let tier = deployment.live.decide(self.clock.now()).tier;
+        deployment
+            .with_spec(|spec| self.silent(spec, tier))
+            .is_some()
+    }
+
     fn reason(&self, deployment: &Controlled, state: State, now: Moment) -> String {
         let failure = deployment.last_failure();
         match (state, failure) {
@@ -122,6 +132,9 @@ impl ControlPlane {
                 format!("another start failed: {}: {}", error.code, error.detail)
             }
             (State::Stopped | State::Draining, _) => "stopped by a person".to_owned(),
+            (State::Idle | State::Starting, _) if self.waits_for_silent(deployment) => {
+                deployment.with_spec(|spec| self.silences(spec)).join("; ")
+            }
             _ => deployment.live.decide(now).reason.to_string(),
         }
     }

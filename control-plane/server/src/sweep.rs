@@ -22,6 +22,8 @@ use orphans::Unknown;
 
 /// How often a provider is listed without a hint.
 const EVERY: Duration = Duration::from_secs(5);
+/// The same while it is not known whether it answers.
+const SOON: Duration = Duration::from_secs(1);
 /// Complete lists without an instance that make it suspect.
 const LISTS: u32 = 2;
 
@@ -32,6 +34,8 @@ struct Memory {
     unknown: HashMap<String, Unknown>,
     /// Rows that nobody drove at the last look.
     undriven: HashSet<String>,
+    /// Whether it was known not to answer at the last look.
+    silent: bool,
     /// The provider's health as it was told last.
     told: Option<&'static str>,
     /// Whether a shrunken list was told of.
@@ -61,7 +65,11 @@ impl ControlPlane {
         let mut memory = Memory::default();
         loop {
             self.sweep(&provider, &mut memory).await;
-            let next = self.clock.now() + EVERY;
+            let pause = match provider.falls_silent() {
+                true => SOON,
+                false => EVERY,
+            };
+            let next = self.clock.now() + pause;
             provider.rest_until(next);
             tokio::select! {
                 () = self.clock.sleep_until(next) => {}
@@ -82,6 +90,10 @@ impl ControlPlane {
         let began = self.clock.now();
         let listed = provider.list(&self.owner).await;
         let changed = self.tell_news(provider, memory);
+        let silent = provider.silent_since().is_some();
+        if std::mem::replace(&mut memory.silent, silent) != silent {
+            self.heed_silence(provider);
+        }
         self.take_up_undriven(provider, memory).await;
         if let Ok((seen, complete)) = listed {
             self.look_at_list(provider, &seen, complete, began, memory)

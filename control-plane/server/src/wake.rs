@@ -39,7 +39,12 @@ impl ControlPlane {
     ) -> Result<(), StartFailed> {
         let gone = || called_off("deleting", "the deployment is gone");
         let deployment = self.deployment(&live.name).ok_or_else(gone)?;
-        self.know_price(&deployment, tier).await;
+        if deployment
+            .with_spec(|spec| self.silent(spec, tier))
+            .is_none()
+        {
+            self.know_price(&deployment, tier).await;
+        }
         let mut changes = deployment.watch();
         let _requested = deployment.request(tier);
         self.nudge(&deployment);
@@ -61,6 +66,9 @@ impl ControlPlane {
                 ));
             }
             if let Some(error) = self.braked(&deployment, tier) {
+                return Err(error);
+            }
+            if let Some(error) = self.silent(&config.spec, tier) {
                 return Err(error);
             }
             if let Some(error) = deployment.backing_off(tier, self.clock.now()) {

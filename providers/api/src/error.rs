@@ -19,6 +19,10 @@ pub enum ProviderErrorKind {
     PortConflict,
     /// This machine lacks something that the request needs.
     HostMisconfigured,
+    /// Nobody was there to be asked: nothing was made.
+    Unreachable,
+    /// It was asked and never answered; says nothing about whether the instance exists.
+    Unanswered,
     /// Anything else; says nothing about whether the instance exists.
     Unavailable,
 }
@@ -34,7 +38,9 @@ impl ProviderErrorKind {
             ProviderErrorKind::Quota => "quota",
             ProviderErrorKind::PortConflict => "port_conflict",
             ProviderErrorKind::HostMisconfigured => "host_misconfigured",
-            ProviderErrorKind::Unavailable => "unavailable",
+            ProviderErrorKind::Unreachable
+            | ProviderErrorKind::Unanswered
+            | ProviderErrorKind::Unavailable => "unavailable",
         }
     }
 }
@@ -67,8 +73,9 @@ impl ProviderError {
             | ProviderErrorKind::Invalid
             | ProviderErrorKind::Quota
             | ProviderErrorKind::PortConflict
-            | ProviderErrorKind::HostMisconfigured => true,
-            ProviderErrorKind::Unavailable => false,
+            | ProviderErrorKind::HostMisconfigured
+            | ProviderErrorKind::Unreachable => true,
+            ProviderErrorKind::Unanswered | ProviderErrorKind::Unavailable => false,
         }
     }
 
@@ -76,7 +83,18 @@ impl ProviderError {
     pub const fn transient(&self) -> bool {
         matches!(
             self.kind,
-            ProviderErrorKind::RateLimited(_) | ProviderErrorKind::Unavailable
+            ProviderErrorKind::RateLimited(_)
+                | ProviderErrorKind::Unreachable
+                | ProviderErrorKind::Unanswered
+                | ProviderErrorKind::Unavailable
+        )
+    }
+
+    /// Whether there was an answer, whatever it said.
+    pub const fn is_answer(&self) -> bool {
+        !matches!(
+            self.kind,
+            ProviderErrorKind::Unreachable | ProviderErrorKind::Unanswered
         )
     }
 }

@@ -42,14 +42,15 @@ pub(crate) fn malformed(what: &str) -> ProviderError {
     )
 }
 
-/// `unavailable`, because there is no answer; its cause names no address.
+/// There is no answer; its cause names no address.
 pub(crate) fn unanswered(error: &reqwest::Error) -> ProviderError {
-    let detail = match () {
-        () if error.is_timeout() => "the plugin did not answer in time",
-        () if error.is_connect() => "the plugin cannot be reached",
-        () => "the connection to the plugin broke",
+    use ProviderErrorKind::{Unanswered, Unreachable};
+    let (kind, detail) = match () {
+        () if error.is_connect() => (Unreachable, "the plugin cannot be reached"),
+        () if error.is_timeout() => (Unanswered, "the plugin did not answer in time"),
+        () => (Unanswered, "the connection to the plugin broke"),
     };
-    ProviderError::new(ProviderErrorKind::Unavailable, detail)
+    ProviderError::new(kind, detail)
 }
 
 /// By code; a bare 429 is understood too, since proxies answer so.

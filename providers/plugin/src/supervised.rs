@@ -115,7 +115,7 @@ impl Supervised {
         let plugin = started.ok().and_then(Result::ok).and_then(|it| it.clone());
         plugin.ok_or_else(|| {
             let detail = "the adapter's process is not running";
-            ProviderError::new(ProviderErrorKind::Unavailable, detail)
+            ProviderError::new(ProviderErrorKind::Unreachable, detail)
         })
     }
 }

@@ -131,8 +131,8 @@ async fn what_does_not_say_where_it_listens_is_no_plugin() {
 async fn a_plugin_that_does_not_come_up_is_unavailable() {
     let provider = supervised(command(&["/bin/false"]));
     let error = within(provider.get("i1")).await.unwrap_err();
-    assert_eq!(error.kind, ProviderErrorKind::Unavailable);
-    assert!(!error.before_effect());
+    assert_eq!(error.kind, ProviderErrorKind::Unreachable);
+    assert!(error.before_effect(), "nobody could be asked");
 }
 
 /// The token is in the environment, our own variables are not.

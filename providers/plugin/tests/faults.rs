@@ -79,15 +79,15 @@ async fn html_is_never_an_answer() {
 #[tokio::test]
 async fn cut_and_empty_bodies_say_nothing_of_the_instance() {
     let cut_by_connection = "HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{\"id\":\"i1\",";
-    assert_eq!(failure(cut_by_connection).await.kind, Kind::Unavailable);
+    assert_eq!(failure(cut_by_connection).await.kind, Kind::Unanswered);
     let cut_by_sender = reply("200 OK", "{\"id\":\"i1\",");
     assert_eq!(failure(cut_by_sender).await.kind, Kind::Unavailable);
     assert_eq!(failure(reply("200 OK", "")).await.kind, Kind::Unavailable);
     assert_eq!(
         failure("not HTTP at all\r\n\r\n").await.kind,
-        Kind::Unavailable
+        Kind::Unanswered
     );
-    assert_eq!(failure("").await.kind, Kind::Unavailable);
+    assert_eq!(failure("").await.kind, Kind::Unanswered);
 }
 
 #[tokio::test]
@@ -118,10 +118,22 @@ async fn a_silent_plugin_is_given_up() {
         plugin.list("o", None).await.unwrap_err(),
     ];
     for error in errors {
-        assert_eq!(error.kind, Kind::Unavailable);
+        assert_eq!(error.kind, Kind::Unanswered);
         assert!(error.detail.contains("in time"), "{error}");
         assert!(!error.before_effect());
     }
+}
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_was_made() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let plugin = PluginProvider::connect(&url, None).unwrap();
+    let error = plugin.create("k", &request()).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Unreachable);
+    assert_eq!(error.kind.code(), "unavailable");
+    assert!(error.before_effect());
 }
 
 #[tokio::test]

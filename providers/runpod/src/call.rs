@@ -11,7 +11,7 @@ use thermocline_provider::cloud::retry_after;
 use thermocline_provider::{ProviderError, ProviderErrorKind};
 
 use crate::account::Account;
-use crate::error::{malformed, refused, unavailable};
+use crate::error::{malformed, refused};
 use crate::limits::Admission;
 
 /// How long a call may take, its reply's body included.
@@ -194,16 +194,13 @@ impl From<Refused> for ProviderError {
 
 /// There is no answer; its cause names no address.
 fn unanswered(error: &reqwest::Error) -> Refused {
-    let (detail, doubtful) = match () {
-        () if error.is_connect() => ("RunPod cannot be reached", false),
-        () if error.is_timeout() => ("RunPod did not answer in time", true),
-        () => ("the connection to RunPod broke", true),
+    use ProviderErrorKind::{Unanswered, Unreachable};
+    let (kind, detail) = match () {
+        () if error.is_connect() => (Unreachable, "RunPod cannot be reached"),
+        () if error.is_timeout() => (Unanswered, "RunPod did not answer in time"),
+        () => (Unanswered, "the connection to RunPod broke"),
     };
-    Refused {
-        status: 0,
-        error: unavailable(detail),
-        doubtful,
-    }
+    ProviderError::new(kind, detail).into()
 }
 
 async fn whole(mut response: Response) -> Result<Vec<u8>, Refused> {

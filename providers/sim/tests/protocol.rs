@@ -136,7 +136,7 @@ async fn a_create_whose_reply_is_lost_was_obeyed() {
     cloud.faults(json!({"drop_reply_after_create": 1})).await;
     let request = request(Tier::Pod, &[]);
     let lost = cloud.provider.create("key", &request).await.unwrap_err();
-    assert_eq!(lost.kind, Kind::Unavailable);
+    assert_eq!(lost.kind, Kind::Unanswered);
     let (listed, _) = list_all(&cloud.provider, "owner").await.unwrap();
     let again = cloud.provider.create("key", &request).await.unwrap();
     assert_eq!(listed, [again]);

@@ -9,7 +9,7 @@ use thermocline_provider::cloud::retry_after;
 use thermocline_provider::{ProviderError, ProviderErrorKind as Kind};
 
 use crate::account::Account;
-use crate::error::{No, malformed, unavailable};
+use crate::error::{No, malformed};
 use crate::pace::{Lane, threshold};
 
 /// How long a call may take, its reply's body included.
@@ -132,10 +132,16 @@ impl Account {
 /// There is no answer; its cause names no address.
 fn unanswered(error: &reqwest::Error) -> Failed {
     match () {
-        () if error.is_connect() => unavailable("Vast.ai cannot be reached").into(),
-        () if error.is_timeout() => Failed::doubtful(unavailable("Vast.ai did not answer in time")),
-        () => Failed::doubtful(unavailable("the connection to Vast.ai broke")),
+        () if error.is_connect() => {
+            ProviderError::new(Kind::Unreachable, "Vast.ai cannot be reached").into()
+        }
+        () if error.is_timeout() => unheard("Vast.ai did not answer in time"),
+        () => unheard("the connection to Vast.ai broke"),
     }
+}
+
+fn unheard(detail: &str) -> Failed {
+    Failed::doubtful(ProviderError::new(Kind::Unanswered, detail))
 }
 
 async fn whole(mut response: Response) -> Result<Vec<u8>, Failed> {

@@ -1,10 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{InstanceEvent, InstanceState, NanoUsd};
+use thermocline_policy::{InstanceEvent, InstanceState, Moment, NanoUsd};
 use thermocline_provider::{Provider, ProviderError, ProviderErrorKind, ProviderInstance};
 use thermocline_store::InstanceChanges;
-use thermocline_table::StartFailed;
 
 use super::Instance;
 use super::drive::refused;
@@ -41,26 +40,36 @@ impl ControlPlane {
                 Ok(created) => return self.created(deployment, instance, created).await,
                 Err(error) => error,
             };
-            if error.before_effect() {
+            if !error.before_effect() {
+                instance.doubt();
+            }
+            if !self.is_worth_another(instance, &error, deadline) {
                 self.give_up(deployment, instance, refused(&error)).await;
                 if !instance.is_doubtful() {
                     self.never_made(deployment, instance).await;
                 }
                 return;
             }
-            instance.doubt();
             tracing::warn!(instance = instance.id, %error, "a create was not answered");
-            if self.clock.now() >= deadline {
-                let failed = StartFailed {
-                    code: "unavailable",
-                    detail: "the provider did not answer in time".to_owned(),
-                    retry_after: Duration::ZERO,
-                };
-                return self.give_up(deployment, instance, failed).await;
-            }
             self.pause(instance, pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Whether the same create is to be tried again after `error`: until the
+    /// deadline where nothing is known, and while a provider that cannot be
+    /// reached may be back in a moment.
+    fn is_worth_another(
+        &self,
+        instance: &Instance,
+        error: &ProviderError,
+        deadline: Moment,
+    ) -> bool {
+        let open = match error.kind {
+            ProviderErrorKind::Unreachable => instance.provider.silent_since().is_none(),
+            _ => !error.before_effect(),
+        };
+        open && self.clock.now() < deadline
     }
 
     async fn created(

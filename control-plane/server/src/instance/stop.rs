@@ -110,6 +110,7 @@ impl ControlPlane {
             let _rest = instance.rest(until);
             tokio::select! {
                 () = self.clock.sleep_until(until) => {}
+                () = instance.nudge.notified() => {}
                 () = self.drain.cancelled() => {}
             }
         }
@@ -168,7 +169,13 @@ impl ControlPlane {
         error: &ProviderError,
         failures: u32,
     ) {
-        deployment.set_last_error(Some(error.to_string()));
+        let provider = &instance.provider;
+        let why = match self.silent_since(provider) {
+            Some(since) => format!("which has not answered since {since}"),
+            None => error.to_string(),
+        };
+        let waits = format!("waits for provider {}: {why}", provider.name);
+        deployment.set_last_error(Some(waits));
         if failures.is_power_of_two() {
             let text = format!("a delete failed ({failures}): {error}");
             self.tell_instance(deployment, instance, "delete_failed", &text);

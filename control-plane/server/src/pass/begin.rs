@@ -91,6 +91,9 @@ impl ControlPlane {
                 format!("there is no provider {name}"),
             ));
         };
+        if let Some(silent) = self.silent(spec, tier) {
+            return Err(NoStart::Refused(silent));
+        }
         match provider.condition().last_error {
             Some(error) if tier == Tier::Local => Err(refused("no_daemon", error)),
             _ => Ok(provider.clone()),

@@ -68,14 +68,16 @@ impl Paced {
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
         self.may_call()?;
-        let deadline = self.clock.now() + LONGEST_CALL;
+        let began = self.clock.now();
+        let deadline = began + LONGEST_CALL;
         let in_time = self.clock.timeout_at(deadline, call).await;
         let result = in_time.unwrap_or_else(|_| Err(unanswered()));
         let result = result.map_err(|error| self.clean_error(error));
         let now = self.clock.now();
         let word = result.as_ref().err().map_or("ok", |e| e.kind.code());
         let mut seen = self.seen();
-        seen.0.note(result.as_ref().err(), now, UNNAMED_DELAY);
+        seen.0
+            .note(result.as_ref().err(), began, now, UNNAMED_DELAY);
         *seen.1.entry((name, word)).or_insert(0) += 1;
         drop(seen);
         result
@@ -103,7 +105,7 @@ impl Paced {
 }
 
 fn unanswered() -> ProviderError {
-    ProviderError::new(ProviderErrorKind::Unavailable, "no answer in two minutes")
+    ProviderError::new(ProviderErrorKind::Unanswered, "no answer in two minutes")
 }
 
 #[async_trait]

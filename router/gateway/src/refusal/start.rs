@@ -13,6 +13,10 @@ pub(crate) fn start_failed(error: &StartFailed) -> Refusal {
             "no_capacity",
             "there is no capacity for it now; try again later".to_owned(),
         ),
+        "unavailable" => (
+            "unavailable",
+            "who would start it does not answer; try again later".to_owned(),
+        ),
         "budget" => (
             "budget",
             "a budget does not allow it now; try again later".to_owned(),

@@ -39,6 +39,7 @@ mod restarts;
 mod runpod;
 mod scene;
 mod secrets;
+mod silence;
 mod starts;
 mod states;
 mod streaming;

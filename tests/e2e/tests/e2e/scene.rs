@@ -51,6 +51,15 @@ impl Scene {
         }
     }
 
+    /// The same with another provider beside its cloud.
+    pub(crate) async fn beside(self, name: &str, provider: FakeProvider) -> Scene {
+        let setup = self.system.crash().provider(name, provider);
+        Scene {
+            system: setup.start().await,
+            ..self
+        }
+    }
+
     /// `kill -9`, `after` of silence, and a new process on the same store.
     pub(crate) async fn crash(self, after: Duration) -> Scene {
         let setup = self.system.crash();

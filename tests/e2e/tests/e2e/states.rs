@@ -178,7 +178,10 @@ async fn b09_a_refused_delete_is_shown_retried_and_heals() {
     let status = scene.status().await;
     assert_eq!(status["state"], "deleting");
     assert!(
-        status["last_error"].as_str().unwrap().starts_with("auth"),
+        status["last_error"]
+            .as_str()
+            .unwrap()
+            .starts_with("waits for provider toy: auth"),
         "{status}"
     );
     let attempts = scene.cloud.truth().count(Call::Delete);
