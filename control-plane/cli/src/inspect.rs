@@ -49,13 +49,25 @@ fn row(deployment: &Deployment) -> Vec<String> {
         deployment.name.clone(),
         status.state.clone(),
         or_nothing(status.tier),
-        or_nothing(status.reason.as_deref()),
+        short(status.reason.as_deref()),
         format!("{:.2}", status.rps),
         status.in_flight.to_string(),
         status.waiting.to_string(),
         status.instances.len().to_string(),
         or_nothing(status.usd_per_hour().map(dollars)),
     ]
+}
+
+/// The longest reason of a row, characters; `describe` shows all of it.
+const LONGEST_REASON: usize = 60;
+
+/// A reason that leaves its row readable.
+fn short(reason: Option<&str>) -> String {
+    let reason = or_nothing(reason);
+    match reason.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}…", reason[..end].trim_end()),
+        None => reason,
+    }
 }
 
 /// Prints everything about one deployment.

@@ -16,6 +16,7 @@ pub(crate) use ability::Unchecked;
 
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
+use crate::names::no_such;
 use document::{differences, merge};
 
 /// A change that was not made; nothing of it was stored.
@@ -25,8 +26,8 @@ pub(crate) enum EditError {
     Invalid(FieldErrors),
     #[error("a deployment of that name exists")]
     Exists,
-    #[error("no such deployment")]
-    NotFound,
+    #[error("{0}")]
+    NotFound(String),
     #[error("no such secret")]
     NoSecret,
     #[error("{0}")]
@@ -41,7 +42,7 @@ impl From<StoreError> for EditError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Exists(_) => EditError::Exists,
-            StoreError::NotFound(_) => EditError::NotFound,
+            StoreError::NotFound(name) => EditError::NotFound(no_such("deployment", &name, [])),
             StoreError::Deleting(name) => EditError::Conflict(format!("{name} is being torn down")),
             StoreError::GenerationChanged { .. } => {
                 EditError::Conflict("it was changed meanwhile".to_owned())
@@ -100,7 +101,9 @@ impl ControlPlane {
             .put_deployments(&new, self.clock.wall_micros())
             .await?;
         let mut written = rows.into_iter();
-        let (row, created) = written.next().ok_or(EditError::NotFound)?;
+        let (row, created) = written
+            .next()
+            .ok_or_else(|| self.no_such_deployment(name))?;
         let deployment = self.put_in_force(row, spec, created);
         deployment.set_unchecked(unchecked.concat());
         Ok((deployment, created))
@@ -154,7 +157,9 @@ impl ControlPlane {
 
     /// What [`ControlPlane::patch`] would put in force.
     pub(crate) fn patched(&self, name: &str, patch: &Value) -> Result<Spec, EditError> {
-        let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
+        let deployment = self
+            .deployment(name)
+            .ok_or_else(|| self.no_such_deployment(name))?;
         let mut document = deployment.with_spec(spec_to_json);
         merge(&mut document, patch);
         self.read_named(&document, name)
@@ -167,7 +172,9 @@ impl ControlPlane {
         forced: Option<Forced>,
     ) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
-        let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
+        let deployment = self
+            .deployment(name)
+            .ok_or_else(|| self.no_such_deployment(name))?;
         if let Some(forced) = &forced
             && !deployment.with_spec(|spec| spec.tiers.set().has(forced.tier))
         {
@@ -197,7 +204,9 @@ impl ControlPlane {
         stopped: bool,
     ) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
-        let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
+        let deployment = self
+            .deployment(name)
+            .ok_or_else(|| self.no_such_deployment(name))?;
         let before = deployment.row();
         if before.deleting {
             let detail =
@@ -230,7 +239,9 @@ impl ControlPlane {
     /// Begins to tear a deployment down.
     pub(crate) async fn delete(self: &Arc<Self>, name: &str) -> Result<Arc<Controlled>, EditError> {
         let _one = self.editing.lock().await;
-        let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
+        let deployment = self
+            .deployment(name)
+            .ok_or_else(|| self.no_such_deployment(name))?;
         if deployment.row().deleting {
             return Ok(deployment);
         }

@@ -25,6 +25,7 @@ mod launch;
 mod listen;
 mod local;
 mod metrics;
+mod names;
 mod out_of_reach;
 mod pass;
 mod prices;

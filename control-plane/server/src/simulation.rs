@@ -56,7 +56,9 @@ impl ControlPlane {
         span: Duration,
     ) -> Result<Value, SimulationError> {
         let asked = self.course(name, &self.patched(name, patch)?)?;
-        let now = self.deployment(name).ok_or(EditError::NotFound)?;
+        let now = self
+            .deployment(name)
+            .ok_or_else(|| self.no_such_deployment(name))?;
         let in_force = self.course(name, &now.with_spec(Spec::clone))?;
         // One at a time: it takes a whole core, even when who asked has left.
         let one = self.simulating.clone().lock_owned().await;
@@ -75,7 +77,9 @@ impl ControlPlane {
 
     /// What would be decided by, and is known, under `spec`.
     fn course(&self, name: &str, spec: &Spec) -> Result<Course, SimulationError> {
-        let deployment = self.deployment(name).ok_or(EditError::NotFound)?;
+        let deployment = self
+            .deployment(name)
+            .ok_or_else(|| self.no_such_deployment(name))?;
         let tiers = spec.tiers.set();
         if !tiers.has(Tier::Serverless) || !tiers.has(Tier::Pod) {
             return Err(SimulationError::OneTier(name.to_owned()));

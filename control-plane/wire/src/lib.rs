@@ -8,7 +8,7 @@ mod spec;
 mod time;
 mod yaml;
 
-pub use nearest::nearest;
+pub use nearest::{near, nearest};
 pub use spec::{
     forced_from_json, forced_to_json, read_spec, spec_from_json, spec_to_json, window_field,
 };

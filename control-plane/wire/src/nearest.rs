@@ -8,6 +8,21 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<
     known
 }
 
+/// What `word` may have been meant to be: the nearest of the `known` names, three
+/// at most, and none that is nothing like it.
+pub fn near<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
+    let (wanted, most) = (folded(word), 3);
+    let alike = |name: &&str| likeness(&wanted, &folded(name)) >= ALIKE;
+    nearest(word, known)
+        .into_iter()
+        .filter(alike)
+        .take(most)
+        .collect()
+}
+
+/// A likeness that is no chance.
+const ALIKE: u32 = 800;
+
 /// Case and signs are what people get wrong.
 fn folded(name: &str) -> String {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
@@ -33,5 +48,7 @@ mod tests {
         assert_eq!(first("nvidia l4"), "NVIDIA L4");
         assert_eq!(first("AMPER_24"), "AMPERE_24");
         assert_eq!(nearest("", gpus).len(), 3, "none is left out");
+        assert_eq!(near("nvidia-l4", gpus)[0], "NVIDIA L4");
+        assert_eq!(near("sdxl", gpus), [""; 0]);
     }
 }

@@ -181,7 +181,7 @@ pub(super) async fn sleep(
 }
 
 pub(super) fn find(control: &ControlPlane, name: &str) -> Result<Arc<Controlled>, Problem> {
-    let missing = || Problem::new(404, "not_found", "no such deployment");
+    let missing = || control.no_such_deployment(name).into();
     control.deployment(name).ok_or_else(missing)
 }
 

@@ -166,7 +166,7 @@ pub(super) async fn offers(
     Named(name): Named<String>,
     Asked(wanted): Asked<Wanted>,
 ) -> Result<Json<Value>, Problem> {
-    let missing = || Problem::new(404, "not_found", "no such provider");
+    let missing = || Problem::new(404, "not_found", control.no_such_provider(&name));
     let provider = control.providers.get(&name).ok_or_else(missing)?;
     let query = OfferQuery {
         tier: wanted.tier.unwrap_or(Tier::Pod),

@@ -78,7 +78,7 @@ impl From<EditError> for Problem {
         match error {
             EditError::Invalid(errors) => Problem::invalid(errors),
             EditError::Exists => Problem::new(409, "exists", error.to_string()),
-            EditError::NotFound | EditError::NoSecret => {
+            EditError::NotFound(_) | EditError::NoSecret => {
                 Problem::new(404, "not_found", error.to_string())
             }
             EditError::Conflict(detail) => Problem::new(409, "conflict", detail),

@@ -30,6 +30,14 @@ impl KeySource {
         }
     }
 
+    /// Where the key of the provider `name` is, for people.
+    pub(super) fn origin(&self, name: &str) -> String {
+        match self {
+            KeySource::Env(variable) => variable.clone(),
+            KeySource::File(_) => format!("the file of providers.{name}.api_key_file"),
+        }
+    }
+
     /// The key, for the provider `name`; `redaction` hides it.
     ///
     /// # Errors

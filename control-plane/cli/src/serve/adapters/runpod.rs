@@ -86,7 +86,10 @@ pub(super) async fn adapter(
 ) -> Result<RunpodProvider, Failure> {
     let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
     let (key, url) = (config.key.key(name, with.redaction)?, &config.api_url);
-    let account = accounts.get(key, url, |key| Account::new(key, url, with.clock.clone()));
+    let account = accounts.get(key, url, |key| {
+        let account = Account::new(key, url, with.clock.clone());
+        account.map(|account| account.with_key_from(config.key.origin(name)))
+    });
     RunpodProvider::connect(account.map_err(mistake)?, config.settings.clone())
         .await
         .map_err(mistake)

@@ -78,7 +78,10 @@ pub(super) fn adapter(
 ) -> Result<VastProvider, Failure> {
     let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
     let (key, url) = (config.key.key(name, with.redaction)?, &config.base_url);
-    let open = |key| Account::new(key, url, with.clock.clone(), Spacing::default());
+    let open = |key| {
+        let account = Account::new(key, url, with.clock.clone(), Spacing::default());
+        account.map(|account| account.with_key_from(config.key.origin(name)))
+    };
     let account = accounts.get(key, url, open).map_err(mistake)?;
     Ok(VastProvider::new(account, config.settings.clone()))
 }
