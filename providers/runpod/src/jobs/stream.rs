@@ -70,7 +70,7 @@ async fn pass_on(
     pieces: &Sender<Piece>,
 ) -> Result<(), Option<Refusal>> {
     let (asker, began) = (pace.enter(), jobs.now());
-    let (mut silences, mut flows) = (0, false);
+    let (mut silences, mut flows, mut any) = (0, false, false);
     loop {
         let elapsed = jobs.now().since(began);
         if elapsed >= limit {
@@ -81,8 +81,11 @@ async fn pass_on(
             None => silences += 1,
             Some(said) => {
                 silences = 0;
-                if send(&said, pieces).await? {
-                    return Ok(());
+                any |= !said.stream.is_empty();
+                match send(&said, pieces).await? {
+                    true if any => return Ok(()),
+                    true => return send_output(jobs, job, pieces).await,
+                    false => {}
                 }
                 flows = said.stage() != Stage::Queued;
             }
@@ -106,6 +109,32 @@ async fn send(said: &Said, pieces: &Sender<Piece>) -> Result<bool, Option<Refusa
         Stage::Ended(refusal) => Err(Some(refusal)),
         Stage::Queued | Stage::Running => Ok(false),
     }
+}
+
+/// A worker that yields nothing has its result as its output, which a stream
+/// does not show: it is the one event.
+async fn send_output(
+    jobs: &Jobs,
+    job: &str,
+    pieces: &Sender<Piece>,
+) -> Result<(), Option<Refusal>> {
+    let mut silences = 0;
+    let said = loop {
+        match jobs.status(job).await {
+            Some(said) => break said,
+            None if silences == MOST_SILENCES => return Err(Some(Refusal::unreachable())),
+            None => silences += 1,
+        }
+        jobs.sleep(Asker::after_silence(silences)).await;
+    };
+    let output = match said.stage() {
+        Stage::Done(Value::Null) => return Ok(()),
+        Stage::Done(output) => output,
+        Stage::Ended(refusal) => return Err(Some(refusal)),
+        Stage::Queued | Stage::Running => return Err(Some(Refusal::unreachable())),
+    };
+    let event = event(&Chunk { output });
+    pieces.send(Ok(event)).await.map_err(|_| None)
 }
 
 /// A chunk as an event; one that is an event already stays as it is.

@@ -265,3 +265,22 @@ async fn what_runpod_can_never_do_is_refused_when_it_is_written() {
     let (_, body) = written(spec("L4")).await;
     assert_eq!(body["status"]["warnings"], json!([]));
 }
+
+#[tokio::test]
+async fn a_stream_of_a_worker_that_yields_nothing_holds_its_output() {
+    let runpod = Runpod::new(EndpointType::Queue).await;
+    let tiers = json!({ "serverless": { "provider": "runpod" } });
+    let more = json!({ "resources": { "gpus": 1 } });
+    runpod.scene.deploy(tiers, more).await;
+    let mut client = runpod.scene.system.client().await;
+    let sent = tokio::spawn(async move {
+        let request = client
+            .request("POST", "/d/m/run")
+            .header("content-type", "application/json");
+        let body = r#"{"prompt":"x","stream":true}"#;
+        request.body(body).send().await.unwrap()
+    });
+    let response = runpod.scene.answered(SECOND / 10, sent).await;
+    let event = "data: {\"echo\":{\"prompt\":\"x\",\"stream\":true}}\n\n";
+    assert_eq!((response.status, response.text()), (200, event.to_owned()));
+}
