@@ -22,6 +22,7 @@ use thermocline_provider::Provider;
 use thermocline_server::{Config, Redaction};
 use tokio_util::sync::CancellationToken;
 
+use super::layers::Implied;
 use crate::failure::Failure;
 
 pub(crate) use config::{DOCKER, Providers, read};
@@ -30,9 +31,19 @@ pub(crate) use sim::{sim_of_worker, sim_state_file};
 use accounts::Accounts;
 use config::ProviderConfig;
 
-/// The kinds that exist by themselves, each under its own name, when this
-/// variable holds a key.
-pub(super) const IMPLIED: [(&str, &str); 2] = [("runpod", runpod::KEY), ("vast", vast::KEY)];
+/// The kinds that exist by themselves.
+pub(super) const IMPLIED: [Implied; 2] = [
+    Implied {
+        kind: "runpod",
+        variable: runpod::KEY,
+        address: "api_url",
+    },
+    Implied {
+        kind: "vast",
+        variable: vast::KEY,
+        address: "base_url",
+    },
+];
 
 /// A provider by name and kind.
 pub(super) type Named = (String, &'static str, Arc<dyn Provider>);

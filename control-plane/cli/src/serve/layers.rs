@@ -19,10 +19,11 @@ pub(super) struct Document {
 
 impl Document {
     /// With the providers that keys in the environment imply: names and variables.
-    pub(super) fn with_implied_providers(mut self, implied: &[(&str, &str)]) -> Self {
-        for (name, variable) in implied {
-            if std::env::var(variable).is_ok_and(|key| !key.is_empty()) {
-                imply(&mut self.value, name);
+    pub(super) fn with_implied_providers(mut self, implied: &[Implied]) -> Self {
+        for it in implied {
+            let has_key = std::env::var(it.variable).is_ok_and(|key| !key.is_empty());
+            if has_key && !it.goes_elsewhere(&self.value) {
+                imply(&mut self.value, it.kind);
             }
         }
         self
@@ -40,6 +41,32 @@ impl Document {
             variables.find(of_section).map(|(_, variable)| variable)
         };
         exact.or_else(below).unwrap_or(&self.file)
+    }
+}
+
+/// A kind of provider that exists by itself, under its own name, when a variable
+/// holds a key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Implied {
+    pub(super) kind: &'static str,
+    pub(super) variable: &'static str,
+    /// What says that a provider of the kind is not at the service itself.
+    pub(super) address: &'static str,
+}
+
+impl Implied {
+    /// Whether a configured provider takes the variable's key to an address of
+    /// its own: then the key is none of the service's.
+    fn goes_elsewhere(&self, document: &Value) -> bool {
+        let providers = document.get("providers").and_then(Value::as_object);
+        let mut providers = providers.into_iter().flat_map(|all| all.values());
+        providers.any(|provider| {
+            let variable = provider.get("api_key_env");
+            provider["kind"] == self.kind
+                && provider.get(self.address).is_some()
+                && provider.get("api_key_file").is_none()
+                && variable.is_none_or(|variable| variable == self.variable)
+        })
     }
 }
 
@@ -180,6 +207,27 @@ mod tests {
         let mut odd = json!({ "providers": 7 });
         imply(&mut odd, "runpod");
         assert_eq!(odd, json!({ "providers": 7 }));
+    }
+
+    #[test]
+    fn a_key_that_goes_elsewhere_makes_no_provider() {
+        let implied = Implied {
+            kind: "vast",
+            variable: "VAST_API_KEY",
+            address: "base_url",
+        };
+        let elsewhere =
+            |provider: Value| implied.goes_elsewhere(&json!({ "providers": { "mine": provider } }));
+        let fake = json!({ "kind": "vast", "base_url": "http://127.0.0.1:1" });
+        assert!(elsewhere(fake.clone()));
+        let mut other_key = fake;
+        other_key["api_key_env"] = json!("FAKE_KEY");
+        assert!(!elsewhere(other_key));
+        assert!(
+            !elsewhere(json!({ "kind": "vast", "bid": 1.2 })),
+            "both are the service's"
+        );
+        assert!(!implied.goes_elsewhere(&json!({})));
     }
 
     #[test]
