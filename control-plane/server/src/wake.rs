@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_policy::{Moment, Tier, Transition};
-use thermocline_table::{Deployment, StartFailed, Wake};
+use thermocline_table::{BackendPermit, Deployment, StartFailed, Wake};
 
 use crate::control::ControlPlane;
 use crate::instance::Instance;
@@ -85,7 +85,9 @@ impl ControlPlane {
 impl ControlPlane {
     /// Has a serverless endpoint that is there start a worker: asks it for its ready
     /// path, as a request would, until it answers or the time of a start is over.
-    pub(crate) async fn warm_up(&self, live: &Deployment) {
+    ///
+    /// The worker that it waits for is paid for, so it counts as work in hand.
+    pub(crate) async fn warm_up(&self, live: &Arc<Deployment>) {
         let endpoint = |it: &Arc<Instance>| it.tier == Tier::Serverless && it.state().is_ready();
         let Some(deployment) = self.deployment(&live.name) else {
             return;
@@ -95,6 +97,7 @@ impl ControlPlane {
         };
         let health = deployment.with_spec(|spec| spec.health.clone());
         let deadline = self.clock.now() + health.start_timeout;
+        let mut paid = None;
         while self.clock.now() < deadline && instance.state().is_ready() && !self.is_off(live) {
             let Some(address) = instance.address() else {
                 return;
@@ -102,6 +105,10 @@ impl ControlPlane {
             if self.probe.readiness(&address, &health.ready).await == Readiness::Ready {
                 live.traffic[Tier::Serverless].touch(self.clock.now());
                 return self.nudge(&deployment);
+            }
+            if paid.is_none() {
+                let backend = instance.backend();
+                paid = backend.and_then(|backend| BackendPermit::take(live, &backend));
             }
             tokio::select! {
                 () = self.clock.sleep(health.ready.interval) => {}

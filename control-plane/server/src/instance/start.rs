@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{InstanceEvent, Moment, NanoUsd};
+use thermocline_policy::{InstanceEvent, Moment, NanoUsd, Tier};
 use thermocline_provider::{Address, Provider, ProviderInstance, ProviderState};
 use thermocline_store::InstanceChanges;
-use thermocline_table::StartFailed;
+use thermocline_table::{BackendPermit, StartFailed};
 
 use super::Instance;
 use super::create::price;
@@ -24,6 +24,8 @@ const MOST_UNKNOWN: u32 = 5;
 struct Progress {
     address: Option<(Address, Option<NanoUsd>)>,
     passes: u32,
+    /// Whether it said that something of it boots.
+    boots: bool,
     unknown: u32,
     next_ask: Moment,
     asks: u32,
@@ -53,16 +55,21 @@ impl ControlPlane {
             if let Some((address, price)) = progress.address.clone() {
                 self.cold_starts.booted(&instance.id, self.clock.now());
                 let reached = instance.provider.adapter.reach(&address);
-                progress.passes = match self.probe.readiness(&reached, &health.ready).await {
+                let readiness = self.probe.readiness(&reached, &health.ready).await;
+                progress.boots |= readiness == Readiness::Initializing;
+                progress.passes = match readiness {
                     Readiness::Ready => progress.passes + 1,
                     Readiness::Initializing | Readiness::NotReady => 0,
                 };
                 if progress.passes >= health.ready.successes
                     && self.is_alone_at(instance, &address).await
                 {
-                    return self
-                        .became_ready(deployment, instance, &address, price)
+                    self.became_ready(deployment, instance, &address, price)
                         .await;
+                    if progress.boots {
+                        count_worker(deployment, instance);
+                    }
+                    return;
                 }
             }
             let wait = match progress.address {
@@ -154,6 +161,16 @@ impl ControlPlane {
         } else {
             self.pause(instance, ASK_EVERY).await;
         }
+    }
+}
+
+/// An endpoint that was asked whether it is ready has started a worker, which is
+/// paid for like one that a request wakes, also where none waits for it.
+fn count_worker(deployment: &Controlled, instance: &Instance) {
+    let live = &deployment.live;
+    let unasked = instance.tier == Tier::Serverless && live.waiting() == 0;
+    if let Some(backend) = instance.backend().filter(|_| unasked) {
+        drop(BackendPermit::take(live, &backend));
     }
 }
 

@@ -284,3 +284,18 @@ async fn a_stream_of_a_worker_that_yields_nothing_holds_its_output() {
     let event = "data: {\"echo\":{\"prompt\":\"x\",\"stream\":true}}\n\n";
     assert_eq!((response.status, response.text()), (200, event.to_owned()));
 }
+
+#[tokio::test]
+async fn the_worker_that_a_wake_starts_is_paid_for() {
+    let runpod = Runpod::new(EndpointType::LoadBalancer).await;
+    let tiers = json!({ "serverless": { "provider": "runpod" } });
+    let more = json!({ "resources": { "gpus": 1 }, "health": { "ready": { "path": "/ping" } } });
+    runpod.scene.deploy(tiers, more).await;
+    runpod.scene.pass(secs(3)).await;
+    let wake = "/deployments/m/wake";
+    assert_eq!(runpod.scene.admin(reqwest::Method::POST, wake).await.0, 202);
+    runpod.scene.pass(secs(60)).await;
+    let (_, costs) = runpod.scene.admin(reqwest::Method::GET, "/costs").await;
+    assert!(costs["total_nano_usd"].as_i64().unwrap() > 0, "{costs}");
+    assert_eq!(runpod.scene.status().await["in_flight"], 0);
+}
