@@ -1,9 +1,10 @@
-use sqlx::FromRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, Row};
 
 use crate::{Result, Store, StoreError};
 
 /// A secret as it is kept: what it holds cannot be read here.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretRow {
     /// Its name, unique.
     pub name: String,
@@ -13,6 +14,17 @@ pub struct SecretRow {
     pub created_at: i64,
     /// When its value was last set; microseconds since 1970, UTC.
     pub updated_at: i64,
+}
+
+impl FromRow<'_, SqliteRow> for SecretRow {
+    fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
+        Ok(SecretRow {
+            name: row.try_get("name")?,
+            sealed: row.try_get("sealed")?,
+            created_at: row.try_get("created_at")?,
+            updated_at: row.try_get("updated_at")?,
+        })
+    }
 }
 
 /// Every call below can also fail with [`StoreError::Unavailable`] and
