@@ -5,6 +5,7 @@ mod again;
 mod alone;
 mod create;
 mod drive;
+mod missed;
 mod release;
 mod serve;
 mod start;

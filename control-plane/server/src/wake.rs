@@ -20,6 +20,12 @@ impl Wake for ControlPlaneHandle {
     fn transitioned(&self, live: &Arc<Deployment>, transition: Transition, now: Moment) {
         self.0.note_transition(live, transition, now);
     }
+
+    fn missed(&self, instance: &str) {
+        let (control, id) = (self.0.clone(), instance.to_owned());
+        let look = async move { control.look_for_missed(&id).await };
+        self.0.runtime.spawn(look);
+    }
 }
 
 /// The control plane as the request plane reaches it.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, Response, StatusCode};
-use thermocline_policy::Moment;
-use thermocline_table::{BackendPermit, Stage};
+use thermocline_policy::{Moment, Tier};
+use thermocline_table::{Backend, BackendPermit, Stage};
 
 use crate::acquire::{Place, late};
 use crate::body::{BodyPatience, ResponseBody, Streaming};
@@ -62,6 +62,9 @@ impl Gateway {
             match self.attempt(call, &permit, body, fresh_only, sent).await {
                 Ok((exchange, head)) => {
                     let answered = self.clock.now();
+                    if matches!(head.status, StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY) {
+                        self.miss(permit.backend(), answered);
+                    }
                     if answered >= call.patience.whole {
                         return Err((late(), arrival));
                     }
@@ -76,7 +79,9 @@ impl Gateway {
                         fresh_only = true;
                         continue;
                     }
-                    permit.backend().suspect(self.clock.now() + SUSPICION);
+                    let now = self.clock.now();
+                    permit.backend().suspect(now + SUSPICION);
+                    self.miss(permit.backend(), now);
                     tried.push(permit.backend().id);
                     drop(permit);
                     permit = match self.pick(call, &mut body, tier, &tried).await {
@@ -87,6 +92,16 @@ impl Gateway {
                 }
                 Err(Failed::Final(error)) => return Err((broken(error), arrival)),
             }
+        }
+    }
+
+    /// A paid instance was missed: whether it is gone, its provider knows.
+    fn miss(&self, backend: &Backend, now: Moment) {
+        let paid = matches!(backend.tier, Tier::Serverless | Tier::Pod);
+        if let Some(instance) = backend.instance.as_deref().filter(|_| paid)
+            && backend.misses(now)
+        {
+            self.wake.missed(instance);
         }
     }
 

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use thermocline_policy::{HostHeader, Moment, Tier};
@@ -62,6 +63,8 @@ pub struct Backend {
     limit: AtomicU32,
     in_flight: AtomicU32,
     suspect_until: AtomicU64,
+    /// Until when nobody is told again that it was missed.
+    missed_until: AtomicU64,
 }
 
 /// The bit of `in_flight` that says that it takes no more.
@@ -78,6 +81,7 @@ impl Backend {
             limit: AtomicU32::new(limit.unwrap_or(u32::MAX)),
             in_flight: AtomicU32::new(0),
             suspect_until: AtomicU64::new(0),
+            missed_until: AtomicU64::new(0),
         }
     }
 
@@ -114,6 +118,20 @@ impl Backend {
     /// Whether others are preferred at `now`.
     pub fn is_suspect(&self, now: Moment) -> bool {
         self.suspect_until.load(Ordering::Relaxed) > now.nanos()
+    }
+
+    /// Notes that it was missed at `now`; whether that is to be told, once in ten
+    /// seconds at most.
+    pub fn misses(&self, now: Moment) -> bool {
+        const APART: Duration = Duration::from_secs(10);
+        let until = self.missed_until.load(Ordering::Relaxed);
+        let next = (now + APART).nanos();
+        let (store, load) = (Ordering::Relaxed, Ordering::Relaxed);
+        until <= now.nanos()
+            && self
+                .missed_until
+                .compare_exchange(until, next, store, load)
+                .is_ok()
     }
 
     fn try_add(&self) -> bool {

@@ -30,4 +30,8 @@ pub trait Wake: Send + Sync + 'static {
 
     /// A decision changed the deployment's tier.
     fn transitioned(&self, deployment: &Arc<Deployment>, transition: Transition, now: Moment);
+
+    /// The paid instance of this id could not be reached, or something answered
+    /// in its place that there is no such thing: it may be gone.
+    fn missed(&self, instance: &str);
 }

@@ -266,6 +266,37 @@ async fn what_runpod_can_never_do_is_refused_when_it_is_written() {
     assert_eq!(body["status"]["warnings"], json!([]));
 }
 
+/// Somebody deletes what serves, by hand: the first request finds it out, and
+/// another is made at once.
+#[tokio::test]
+async fn what_was_deleted_by_hand_is_missed_by_the_next_request() {
+    for kind in [EndpointType::LoadBalancer, EndpointType::Queue] {
+        let runpod = Runpod::new(kind).await;
+        let tiers = json!({ "serverless": { "provider": "runpod" } });
+        let more =
+            json!({ "resources": { "gpus": 1 }, "health": { "ready": { "path": "/ping" } } });
+        runpod.scene.deploy(tiers, more).await;
+        assert_eq!(runpod.served().await, "serverless");
+        runpod.scene.pass(secs(40)).await; // it is no longer young
+        let id = runpod.truth("endpoints")[0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let url = format!("{}/v2/serverless/{id}", runpod.fake.urls.api);
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let deleted = client.delete(url).bearer_auth(KEY).send().await.unwrap();
+        assert_eq!(deleted.status(), 204);
+        let since = runpod.scene.elapsed();
+        let request = runpod.scene.send("5m").await;
+        let missed = runpod.scene.answered(SECOND / 10, request).await;
+        assert_eq!(missed.status, 502);
+        runpod.scene.pass(secs(2)).await;
+        assert_eq!(runpod.served().await, "serverless");
+        let took = runpod.scene.elapsed() - since;
+        assert!(took <= secs(8), "another served after {took:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_stream_of_a_worker_that_yields_nothing_holds_its_output() {
     let runpod = Runpod::new(EndpointType::Queue).await;
