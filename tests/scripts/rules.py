@@ -29,17 +29,18 @@ RULES = [
         ("control-plane/store/src/instances.rs", "where id = ?1 and epoch = ?2\n", "where id = ?1 and ?2 = ?2\n"),
     ]),
     ("look-before-create", "enumeration::a_create", [
-        (SERVER + "instance/create.rs", "if error.before_effect() {", "if !error.detail.is_empty() {"),
+        (SERVER + "instance/create.rs", "if !error.before_effect() {", "if error.detail.is_empty() {"),
+        (SERVER + "instance/create.rs", "_ => !error.before_effect(),", "_ => error.detail.is_empty(),"),
     ]),
     ("id-at-once", "enumeration::a_create", [
         (SERVER + "instance/create.rs", "if !self.advance(deployment, instance, event, changes).await {",
          "if format!(\"{event:?}{changes:?}{}\", deployment.live.name).is_empty() {\n            return;\n        } else {"),
     ]),
     ("absence-proven", "enumeration::a_delete", [
-        (SERVER + "instance/stop.rs", "visible && self.absences >= LISTS", "visible || self.accepted || self.absences >= LISTS"),
+        (SERVER + "instance/stop.rs", "visible && self.absences >= self.needed", "visible || self.accepted || self.absences >= self.needed"),
     ]),
     ("visibility-window", "rules::an_instance_without_an_answer", [
-        (SERVER + "instance/stop.rs", "visible && self.absences >= LISTS", "(visible || !visible) && self.absences >= LISTS"),
+        (SERVER + "instance/stop.rs", "visible && self.absences >= self.needed", "(visible || !visible) && self.absences >= self.needed"),
     ]),
     ("accepted-is-no-proof", "rules::an_accepted_delete", [
         (SERVER + "instance/stop.rs", "self.accepted && instance.is_visible(now)", "self.accepted && (instance.is_visible(now) || !instance.id.is_empty())"),
