@@ -78,6 +78,17 @@ impl Up {
             self.runtime.block_on(self.idle.reached_again());
         }
     }
+
+    /// The same until nothing of it is under way but `held` calls: the store's own
+    /// thread may take its time.
+    fn comes_to_rest(&self, held: usize) {
+        let began = real_now();
+        self.goes_on();
+        while self.control.under_way() > held {
+            assert!(began.elapsed() < PATIENCE, "it does not come to rest");
+            self.goes_on();
+        }
+    }
 }
 
 /// Asks the clouds on paper.
@@ -215,7 +226,7 @@ impl World {
     /// An orderly shutdown, and a new process on the same store.
     pub(crate) fn restart(&mut self) {
         self.up().drain.cancel();
-        self.go_on();
+        self.up().goes_on();
         drop(self.up.take());
         self.start();
         self.settle();
@@ -224,15 +235,16 @@ impl World {
     /// `SIGSTOP`: what the process was doing goes on only when it is thawed.
     pub(crate) fn freeze(&mut self) -> Frozen {
         let frozen = Frozen(self.up.take().unwrap());
-        frozen.0.goes_on(); // a write in progress would hold the lock for ever
+        // A write in progress would hold the lock for ever.
+        frozen.0.comes_to_rest(self.waiting());
         self.start();
         self.settle();
         frozen
     }
 
-    /// Lets the process do what it can at this moment, whoever else waits.
+    /// Lets the process do all that it can at this moment, whoever else waits.
     pub(crate) fn go_on(&self) {
-        self.up().goes_on();
+        self.up().comes_to_rest(0);
     }
 
     /// `SIGCONT`, for as long as the frozen process has something to do at this
@@ -288,14 +300,18 @@ impl World {
             if self.fuse.is_blown() {
                 return false;
             }
-            let waiting: usize = self.clouds().map(FakeProvider::waiting).sum();
-            if control.under_way() <= waiting {
+            if control.under_way() <= self.waiting() {
                 return true;
             }
             assert!(began.elapsed() < PATIENCE, "the loops do not come to rest");
             // The store's own thread is at work.
             idle.reached_again().await;
         }
+    }
+
+    /// Calls that wait in the clouds, whoever made them.
+    fn waiting(&self) -> usize {
+        self.clouds().map(FakeProvider::waiting).sum()
     }
 
     fn clouds(&self) -> impl Iterator<Item = &FakeProvider> {
