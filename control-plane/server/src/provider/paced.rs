@@ -155,7 +155,11 @@ impl Provider for Paced {
     }
 
     async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
-        self.call("lacks", self.adapter.lacks(request)).await
+        self.may_call()?;
+        // Neither counted nor noted: it may be answered from memory, which says
+        // nothing of whether anybody answers there.
+        let lacks = self.adapter.lacks(request).await;
+        lacks.map_err(|error| self.clean_error(error))
     }
 
     fn reach(&self, address: &Address) -> Address {

@@ -56,6 +56,8 @@ async fn who_wants_what_nobody_can_start_is_told_so_at_once() {
     assert!(reason.contains(told), "{reason}");
     let warning = status["warnings"][0].as_str().unwrap();
     assert!(warning.starts_with(told), "{warning}");
+    let another = json!({ "name": "n", "image": "i:1", "tiers": pod("60s") });
+    scene.system.admin.deploy(another).await;
     let since = providers(&scene).await["unanswered_since"].clone();
     assert!(since.as_str().unwrap().starts_with("2027-01-15T08:00:0"));
 
