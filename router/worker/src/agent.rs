@@ -45,6 +45,8 @@ use serve::Served;
 
 /// How long jobs may take to get back to their queues at the end.
 const RETURN_WITHIN: Duration = Duration::from_secs(5);
+/// How long what an earlier life left may take to be gone at the end.
+const CLEAR_WITHIN: Duration = Duration::from_secs(30);
 
 /// What keeps a worker from taking jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,6 +265,7 @@ impl Agent {
         self.announce_state().await;
         if !self.settings.keep_models {
             self.unload_all().await;
+            self.clear_left().await;
         }
     }
 
@@ -277,6 +280,15 @@ impl Agent {
             .map(|deployment| self.runtime.unload(deployment));
         for error in join_all(unloads).await.into_iter().filter_map(Result::err) {
             tracing::warn!(%error, "a model was not unloaded; the next start clears it");
+        }
+    }
+
+    /// It may end before it was decided what of an earlier life is adopted.
+    async fn clear_left(&self) {
+        let limit = self.clock.now() + CLEAR_WITHIN;
+        let cleared = self.clock.timeout_at(limit, self.runtime.clear()).await;
+        if !matches!(cleared, Ok(Ok(()))) {
+            tracing::warn!("something may be left running; the next start clears it");
         }
     }
 

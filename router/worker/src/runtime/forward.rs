@@ -40,6 +40,15 @@ const STATUS_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct NoAnswer;
 
+/// Why a status that was asked for is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoStatus {
+    /// Nobody listens, or it is no HTTP.
+    Refused,
+    /// Somebody listens and says nothing.
+    Silent,
+}
+
 /// The one client for everything that runs here; connections are kept.
 #[derive(Clone)]
 pub(super) struct Forward {
@@ -66,18 +75,19 @@ impl Forward {
         Ok(received(response))
     }
 
-    /// The status of `GET path`; `None` without an answer in time.
-    pub(super) async fn status(&self, address: &Address, path: &str) -> Option<u16> {
+    /// The status of `GET path`, in [`STATUS_LIMIT`].
+    pub(super) async fn status(&self, address: &Address, path: &str) -> Result<u16, NoStatus> {
         let target = if path.is_empty() { "/" } else { path };
         let request = RunRequest {
             method: http::Method::GET,
-            target: target.parse().ok()?,
+            target: target.parse().map_err(|_| NoStatus::Refused)?,
             headers: HeaderMap::new(),
             payload: Bytes::new(),
         };
         let deadline = self.clock.now() + STATUS_LIMIT;
         let asked = self.clock.timeout_at(deadline, self.send(address, request));
-        Some(asked.await.ok()?.ok()?.status.as_u16())
+        let response = asked.await.map_err(|_| NoStatus::Silent)?;
+        Ok(response.map_err(|_| NoStatus::Refused)?.status.as_u16())
     }
 }
 

@@ -107,23 +107,32 @@ impl Parts {
         let mark = left::mark(&model.deployment, &model.generation, gpus);
         let key = left::new_key(&mark);
         self.keep(&model.deployment, &key);
-        self.go_on(&key, model, gpus).await
+        let start = self.begin(model, false);
+        start.ready(&key, &self.request(model, gpus)).await
     }
 
-    /// Waits until the instance `key` is ready, which is made unless it is there.
+    /// Goes on with the instance `key`, which is made anew if it is gone.
     async fn go_on(&self, key: &str, model: &Model, gpus: &[String]) -> Result<Member, LoadError> {
-        let start = Start {
+        let start = self.begin(model, true);
+        start.ready(key, &self.request(model, gpus)).await
+    }
+
+    fn begin<'a>(&'a self, model: &'a Model, goes_on: bool) -> Start<'a> {
+        Start {
             provider: &*self.provider,
             forward: &self.forward,
             clock: &self.clock,
             model,
             deadline: self.clock.now() + Duration::from_millis(model.start_timeout_ms),
-        };
-        let request = InstanceRequest {
+            goes_on,
+        }
+    }
+
+    fn request(&self, model: &Model, gpus: &[String]) -> InstanceRequest {
+        InstanceRequest {
             devices: gpus.to_vec(),
             ..start::request(model, &self.owner, self.tier)
-        };
-        start.ready(key, &request).await
+        }
     }
 
     async fn owned(&self) -> Result<Vec<ProviderInstance>, LoadError> {

@@ -124,7 +124,7 @@ impl KserveRuntime {
     }
 
     async fn status(&self, path: &str) -> Option<u16> {
-        self.forward.status(&self.server, path).await
+        self.forward.status(&self.server, path).await.ok()
     }
 }
 

@@ -66,6 +66,18 @@ async fn a_worker_that_hears_no_gateway_clears_what_was_left() {
 }
 
 #[tokio::test]
+async fn a_worker_that_ends_before_it_has_adopted_leaves_nothing_running() {
+    let mut stage = Stage::new();
+    stage.gateway.state().silent = true;
+    stage.deploy("m", |_| {});
+    let mut node = begun_again(&stage, &[("m", "1")]).await;
+    stage.pass(seconds(1)).await;
+    node.worker.drain();
+    node.worker.ended().await;
+    assert!(node.runtime.script().left.is_empty());
+}
+
+#[tokio::test]
 async fn what_is_adopted_takes_its_memory() {
     let mut stage = Stage::new();
     for name in ["a", "b"] {

@@ -1,17 +1,22 @@
 //! A worker and its gateway over real HTTP: claims, payloads, results.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use thermocline_broker::{Limits, MemoryBroker};
-use thermocline_clock::Clock;
+use thermocline_clock::{Clock, ManualClock};
 use thermocline_fleet::{Fleet, Settings};
 use thermocline_policy::Tier;
+use thermocline_provider::InstanceRequest;
 use thermocline_support::backend::{FakeBackend, Gate, Latch, Reply, Script};
 use thermocline_support::client::RawClient;
 use thermocline_support::provider::FakeProvider;
 use thermocline_support::system::{Setup, System};
-use thermocline_worker::{ConfiguredMemory, HttpGateways, InstanceRuntime, Parts, Worker};
+use thermocline_wire::fleet::{Model, Terms};
+use thermocline_worker::{ConfiguredMemory, HttpGateways, InstanceRuntime, Parts, Runtime, Worker};
+
+use crate::scene::breathe;
 
 /// A gateway, its queues in memory, and a node whose instances are backends on
 /// loopback.
@@ -215,4 +220,56 @@ async fn what_a_worker_left_of_an_older_generation_is_not_gone_on_with() {
     assert_eq!(second.status, 200, "{}", second.text());
     let truth = scene.node.truth();
     assert_eq!((truth.created, truth.deleted), (2, 1));
+}
+
+/// A copy that was left and hangs holds its place no longer than any look at it may take.
+#[tokio::test]
+async fn what_a_worker_left_and_says_nothing_is_loaded_anew_in_seconds() {
+    let time = ManualClock::starting_at(SystemTime::UNIX_EPOCH);
+    let (hangs, never) = (Latch::new(), Latch::new());
+    let script = {
+        let hangs = hangs.clone();
+        move |_: &InstanceRequest| match hangs.is_open() {
+            true => Script::always(Reply::ok("ready")),
+            false => {
+                let silent = Reply::ok("").held_until(&never);
+                Script::until(&hangs, Reply::ok("ready"), silent)
+            }
+        }
+    };
+    let node = FakeProvider::new(&time.clock(), script);
+    let life = || InstanceRuntime::new(Arc::new(node.clone()), "gpu-1", Tier::Pod, time.clock());
+    life().load(&model(), &[]).await.unwrap();
+    hangs.open();
+    let again = life();
+    assert!(again.find_left().await.unwrap() && again.adopt("m", "1", &[]));
+    let loading = tokio::spawn(async move { again.load(&model(), &[]).await });
+    let began = time.now();
+    while !loading.is_finished() {
+        time.advance(Duration::from_millis(100));
+        breathe(10).await;
+    }
+    loading.await.unwrap().unwrap();
+    let took = time.now().since(began);
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    let truth = node.truth();
+    assert_eq!((truth.created, truth.deleted), (2, 1));
+}
+
+/// It may take ten minutes to load.
+fn model() -> Model {
+    Model {
+        deployment: "m".into(),
+        generation: "1".into(),
+        image: "image".into(),
+        command: Vec::new(),
+        args: Vec::new(),
+        env: Default::default(),
+        port: 80,
+        ready_path: "/".into(),
+        ready_status: Vec::new(),
+        start_timeout_ms: 600_000,
+        gpus: 0,
+        terms: Terms::default(),
+    }
 }

@@ -9,7 +9,7 @@ use thermocline_provider::{
 };
 use thermocline_wire::fleet::{Model, Shape};
 
-use super::super::forward::Forward;
+use super::super::forward::{Forward, NoStatus};
 use super::pool::Member;
 use crate::LoadError;
 
@@ -25,6 +25,8 @@ pub(super) struct Start<'a> {
     pub(super) clock: &'a Clock,
     pub(super) model: &'a Model,
     pub(super) deadline: Moment,
+    /// Whether it was running before: it may load on, but it must not be silent.
+    pub(super) goes_on: bool,
 }
 
 impl Start<'_> {
@@ -75,7 +77,10 @@ impl Start<'_> {
             (ProviderState::Ready, Some(address)) => {
                 let address = self.provider.reach(&address);
                 let status = self.forward.status(&address, &self.model.ready_path).await;
-                let ready = status.is_some_and(|status| is_ready(status, self.model));
+                if self.goes_on && status == Err(NoStatus::Silent) {
+                    return Err(LoadError::OutOfCapacity("it is silent".into()));
+                }
+                let ready = status.is_ok_and(|status| is_ready(status, self.model));
                 let id = instance.id;
                 Ok(ready.then_some(Member { id, address }))
             }
