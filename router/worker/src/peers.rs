@@ -37,7 +37,9 @@ impl Peers {
             heard.incarnation == report.incarnation && heard.sequence > report.sequence
         });
         if !stale {
-            self.heat.hear(report, now);
+            let resident = report.resident.iter();
+            let used = resident.map(|it| (it.deployment.as_str(), it.heat));
+            self.heat.hear(&report.incarnation, used, now);
             self.heard.insert(report.worker.clone(), heard(report, now));
         }
     }

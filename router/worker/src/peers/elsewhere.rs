@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use thermocline_policy::Moment;
 use thermocline_policy::fleet::Heat;
-use thermocline_wire::fleet::Report;
 
 /// Below this many uses a model has cooled down.
 const COLD: f64 = 0.01;
@@ -16,12 +15,17 @@ const COLD: f64 = 0.01;
 pub(crate) struct Elsewhere(BTreeMap<String, BTreeMap<String, Heat>>);
 
 impl Elsewhere {
-    /// Takes a report in.
-    pub(crate) fn hear(&mut self, report: &Report, now: Moment) {
-        let used = report.resident.iter().filter(|model| model.heat >= COLD);
-        for model in used {
-            let heats = self.0.entry(model.deployment.clone()).or_default();
-            heats.insert(report.incarnation.clone(), Heat::of(model.heat, now));
+    /// Takes in how much a life of a worker says that it uses its models.
+    pub(crate) fn hear<'m>(
+        &mut self,
+        incarnation: &str,
+        used: impl IntoIterator<Item = (&'m str, f64)>,
+        now: Moment,
+    ) {
+        let used = used.into_iter().filter(|(_, heat)| *heat >= COLD);
+        for (model, heat) in used {
+            let heats = self.0.entry(model.to_owned()).or_default();
+            heats.insert(incarnation.to_owned(), Heat::of(heat, now));
         }
     }
 
@@ -42,44 +46,12 @@ impl Elsewhere {
 
 #[cfg(test)]
 mod tests {
-    use thermocline_wire::fleet::{Resident, Shape, WorkerState};
-
     use super::*;
 
     const HALF_LIFE: Duration = Duration::from_secs(60);
 
     fn at(seconds: u64) -> Moment {
         Moment::from_origin(Duration::from_secs(seconds))
-    }
-
-    fn report(incarnation: &str, held: &[(&str, f64)]) -> Report {
-        let resident = |(model, heat): &(&str, f64)| Resident {
-            deployment: (*model).to_owned(),
-            memory_mib: 1,
-            in_flight: 0,
-            idle_ms: 0,
-            load_ms: 0,
-            loading: false,
-            heat: *heat,
-        };
-        Report {
-            worker: "w".to_owned(),
-            incarnation: incarnation.to_owned(),
-            sequence: 1,
-            valid_ms: 6_000,
-            state: WorkerState::Ready,
-            shape: Shape::Gpu,
-            permits: 1,
-            in_flight: 0,
-            memory_mib: 0,
-            free_mib: 0,
-            resident: held.iter().map(resident).collect(),
-            subscribed: Vec::new(),
-            loads: 0,
-            evictions: 0,
-            jobs: 0,
-            load_rate: 0.0,
-        }
     }
 
     fn read(elsewhere: &Elsewhere, seconds: u64) -> f64 {
@@ -89,25 +61,25 @@ mod tests {
     #[test]
     fn a_model_that_moves_stays_as_hot_as_it_was() {
         let mut elsewhere = Elsewhere::default();
-        elsewhere.hear(&report("a", &[("m", 8.0)]), at(0));
-        elsewhere.hear(&report("a", &[]), at(60));
+        elsewhere.hear("a", [("m", 8.0)], at(0));
+        elsewhere.hear("a", [], at(60));
         assert_eq!(read(&elsewhere, 60), 4.0);
-        elsewhere.hear(&report("b", &[("m", 1.0)]), at(60));
+        elsewhere.hear("b", [("m", 1.0)], at(60));
         assert_eq!(read(&elsewhere, 60), 5.0);
     }
 
     #[test]
     fn what_a_worker_says_again_counts_once() {
         let mut elsewhere = Elsewhere::default();
-        elsewhere.hear(&report("a", &[("m", 8.0)]), at(0));
-        elsewhere.hear(&report("a", &[("m", 9.0)]), at(2));
+        elsewhere.hear("a", [("m", 8.0)], at(0));
+        elsewhere.hear("a", [("m", 9.0)], at(2));
         assert_eq!(read(&elsewhere, 2), 9.0);
     }
 
     #[test]
     fn what_has_cooled_down_is_forgotten() {
         let mut elsewhere = Elsewhere::default();
-        elsewhere.hear(&report("a", &[("m", 1.0)]), at(0));
+        elsewhere.hear("a", [("m", 1.0)], at(0));
         elsewhere.forget(HALF_LIFE, at(60));
         assert_eq!(read(&elsewhere, 60), 0.5);
         elsewhere.forget(HALF_LIFE, at(600));
