@@ -16,6 +16,11 @@ impl BrokerError {
         }
     }
 
+    /// What was tried.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// Adds what it came from.
     #[must_use]
     pub fn caused_by(

@@ -87,20 +87,32 @@ struct Keeper {
 impl Keeper {
     async fn run(self) {
         let mut pause = FIRST_PAUSE;
+        let mut told = String::new();
         while !self.state.is_closed() {
             let opened_at = self.clock.now();
             let why = match self.open().await {
-                Ok(session) => self.hold(session).await,
+                Ok(session) => {
+                    told.clear();
+                    self.hold(session).await
+                }
                 Err(error) => detailed(&error),
             };
-            tracing::warn!(%why, "no connection to the broker");
-            let _ = self.state.send(State::Down(why.into()));
+            self.tell(&why, &mut told);
             if self.clock.now().since(opened_at) > LONGEST_PAUSE * 2 {
                 pause = FIRST_PAUSE;
             }
             self.clock.sleep(pause).await;
             pause = LONGEST_PAUSE.min(pause * 2);
         }
+    }
+
+    /// Says why there is no session, in the log once for each reason.
+    fn tell(&self, why: &str, told: &mut String) {
+        if !self.state.is_closed() && why != told {
+            tracing::warn!(%why, "no connection to the broker");
+            why.clone_into(told);
+        }
+        let _ = self.state.send(State::Down(why.into()));
     }
 
     /// A session of a broker that has what every installation has.
@@ -127,7 +139,7 @@ impl Keeper {
 /// An error with what it came from; the library's errors name no credentials.
 fn detailed(error: &BrokerError) -> String {
     match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+        Some(source) => format!("{}: {source}", error.detail()),
+        None => error.detail().to_owned(),
     }
 }
