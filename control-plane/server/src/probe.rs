@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
+use thermocline_policy::outbound::is_never_reached;
 use thermocline_policy::{Live, Ready};
 use thermocline_provider::Address;
+use tokio::net::lookup_host;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -37,9 +40,24 @@ impl HttpProbe {
             .redirect(Policy::none())
             .no_proxy()
             .timeout(PATIENCE)
+            .dns_resolver(Arc::new(Reachable))
             .pool_max_idle_per_host(0)
             .build();
         HttpProbe(client.unwrap_or_default())
+    }
+}
+
+/// Looks names up, and leaves out what is never reached.
+struct Reachable;
+
+impl Resolve for Reachable {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = lookup_host((name.as_str(), 0)).await?;
+            let reachable: Vec<_> = found.filter(|it| !is_never_reached(it.ip())).collect();
+            let addresses: Addrs = Box::new(reachable.into_iter());
+            Ok(addresses)
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The JSON shapes that cross a process boundary, and how they are read.
 
+mod base_url;
 pub mod fleet;
 mod nearest;
 pub mod provider;
@@ -8,6 +9,7 @@ mod spec;
 mod time;
 mod yaml;
 
+pub use base_url::base_url;
 pub use nearest::{near, nearest};
 pub use spec::{
     forced_from_json, forced_to_json, read_spec, spec_from_json, spec_to_json, window_field,

@@ -4,6 +4,7 @@
 //! cloud, the local Docker daemon, a plugin. An adapter implements
 //! [`Provider`]; [`conformance`] holds the clauses that each must pass.
 
+mod address;
 pub mod cloud;
 pub mod conformance;
 mod error;
@@ -20,6 +21,7 @@ pub use thermocline_wire::provider::{
     ProviderInstance, ProviderState,
 };
 
+pub use address::check_address;
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gpu::{ConfiguredGpus, Gpu, GpuProbe, ProbeError};
 pub use mistake::{Mistake, unknown_gpu};

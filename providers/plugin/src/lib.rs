@@ -80,7 +80,7 @@ impl PluginProvider {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<RequestBuilder, ProviderError> {
-        if path.iter().any(|part| matches!(*part, "" | "." | "..")) {
+        if !path.iter().all(|part| is_segment(part)) {
             return Err(invalid("an instance's key or id is no path segment"));
         }
         let mut url = self.base.clone();
@@ -126,6 +126,12 @@ fn bearer(token: String) -> Result<HeaderValue, ProviderError> {
         .map_err(|_| invalid("the plugin's token cannot stand in a header"))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Whether `part` arrives as it is when it is asked for: URLs leave dots and control
+/// characters out, so another instance would be meant.
+fn is_segment(part: &str) -> bool {
+    !matches!(part, "" | "." | "..") && !part.contains(char::is_control)
 }
 
 fn invalid(detail: &str) -> ProviderError {

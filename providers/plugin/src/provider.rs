@@ -13,7 +13,7 @@ use thermocline_wire::provider::{Lifetime, Offers, PROTOCOL};
 
 use crate::error::{malformed, refused};
 use crate::reply::Reply;
-use crate::{PluginProvider, invalid};
+use crate::{PluginProvider, invalid, is_segment};
 
 #[async_trait]
 impl Provider for PluginProvider {
@@ -122,8 +122,8 @@ impl PluginProvider {
 
 /// `instance`, unless its id could not be asked for.
 fn sane(instance: ProviderInstance) -> Result<ProviderInstance, ProviderError> {
-    match instance.id.as_str() {
-        "" | "." | ".." => Err(malformed("holds an instance without a usable id")),
-        _ => Ok(instance),
+    match is_segment(&instance.id) {
+        true => Ok(instance),
+        false => Err(malformed("holds an instance without a usable id")),
     }
 }

@@ -90,6 +90,43 @@ async fn cut_and_empty_bodies_say_nothing_of_the_instance() {
     assert_eq!(failure("").await.kind, Kind::Unanswered);
 }
 
+/// What an adapter's author needs, and nothing of what a wrong field holds.
+#[tokio::test]
+async fn the_field_that_is_wrong_is_named() {
+    let told = async |body: &str| failure(reply("200 OK", body)).await.detail;
+    assert_eq!(
+        told(r#"{"id":"i1","key":"k","state":"ready"}"#).await,
+        "the plugin's answer is not of the protocol: owner is missing"
+    );
+    let sentinel = format!(r#"{{"id":"i1","key":"k","owner":"o","state":"{TOKEN}"}}"#);
+    assert_eq!(
+        told(&sentinel).await,
+        "the plugin's answer is not of the protocol: state is wrong"
+    );
+    let nested =
+        r#"{"id":"i1","key":"k","owner":"o","state":"ready","address":{"url":1},"detail":""}"#;
+    assert_eq!(
+        told(nested).await,
+        "the plugin's answer is not of the protocol: address.url is wrong"
+    );
+}
+
+/// A URL would leave a part of it out, and mean another instance.
+#[tokio::test]
+async fn an_id_that_would_not_arrive_as_it_is_is_refused() {
+    for id in ["", ".", "..", r"q\r\nx", r"a\tb", r"nul\u0000"] {
+        let body =
+            format!(r#"{{"id":"{id}","key":"k","owner":"o","state":"starting","detail":""}}"#);
+        let error = failure(reply("200 OK", &body)).await;
+        assert!(error.detail.contains("usable id"), "{id}: {error}");
+    }
+    let (plugin, _) = plugin_answering(reply("204 No Content", "")).await;
+    assert_eq!(
+        plugin.delete("q\r\nx").await.unwrap_err().kind,
+        Kind::Invalid
+    );
+}
+
 #[tokio::test]
 async fn a_huge_body_is_not_read_to_its_end() {
     let huge = reply("200 OK", &"[".repeat(5 << 20));

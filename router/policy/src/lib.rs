@@ -17,6 +17,7 @@ mod instance;
 mod meter;
 mod money;
 mod optimum;
+pub mod outbound;
 mod plan;
 mod quantity;
 mod rate;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thermocline_plugin::PluginProvider;
 use thermocline_policy::Tier;
 use thermocline_provider::conformance::{Outcome, Probe, Report, Setup, run};
-use thermocline_provider::{Address, InstanceRequest, Provider, ProviderErrorKind};
+use thermocline_provider::{Address, InstanceRequest, Provider};
 
 use crate::args::ProviderTest;
 use crate::document::Document;
@@ -27,14 +27,22 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) async fn test(format: Format, args: &ProviderTest) -> Result<(), Failure> {
     let provider = PluginProvider::connect(&args.url, token(args)?)
         .map_err(|error| Failure::mistake(error.detail))?;
-    let said = provider.capabilities().await.map_err(|error| {
-        let line = format!("the adapter cannot be asked: {error}");
-        match error.kind {
-            ProviderErrorKind::Invalid => Failure::refused(vec![line]),
-            _ => Failure::fault(line),
+    let said = provider
+        .capabilities()
+        .await
+        .map_err(|error| match error.is_answer() {
+            true => Failure::refused(vec![format!("capabilities: {error}")]),
+            false => Failure::fault(format!("the adapter cannot be asked: {error}")),
+        })?;
+    let tiers = match args.tier {
+        None => said.tiers,
+        // Nothing is made, and paid for, that cannot pass.
+        Some(tier) if !said.tiers.contains(&tier) => {
+            let line = format!("capabilities: it lacks tier {tier}");
+            return Err(Failure::refused(vec![line]));
         }
-    })?;
-    let tiers = args.tier.map_or(said.tiers, |tier| vec![tier]);
+        Some(tier) => vec![tier],
+    };
     let (mut items, mut failed) = (Vec::new(), Vec::new());
     for tier in tiers {
         output::note(&format!(

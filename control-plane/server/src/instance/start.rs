@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{InstanceEvent, Moment, NanoUsd, Tier};
-use thermocline_provider::{Address, Provider, ProviderInstance, ProviderState};
+use thermocline_provider::{Address, Provider, ProviderInstance, ProviderState, check_address};
 use thermocline_store::InstanceChanges;
 use thermocline_table::{BackendPermit, StartFailed};
 
@@ -18,6 +18,8 @@ const FIRST_ASK: Duration = Duration::from_millis(100);
 /// Answers of "unknown" in a row after which an instance that is not too young
 /// to be known is believed to be gone.
 const MOST_UNKNOWN: u32 = 5;
+/// Answers of "ready" without an address in a row after which none is expected.
+const MOST_UNADDRESSED: u32 = 10;
 
 /// What is known of a start in progress.
 #[derive(Default)]
@@ -27,6 +29,8 @@ struct Progress {
     /// Whether it said that something of it boots.
     boots: bool,
     unknown: u32,
+    /// Answers in a row of "ready" without an address.
+    unaddressed: u32,
     next_ask: Moment,
     asks: u32,
 }
@@ -178,10 +182,7 @@ impl Progress {
     fn learn(&mut self, seen: ProviderInstance) -> Option<StartFailed> {
         match seen.state {
             ProviderState::Starting => self.address = None,
-            ProviderState::Ready => {
-                let price = price(seen.usd_per_hour);
-                self.address = seen.address.map(|address| (address, price));
-            }
+            ProviderState::Ready => return self.learn_address(seen),
             ProviderState::Failed | ProviderState::Stopping | ProviderState::Gone => {
                 let detail = match seen.detail.is_empty() {
                     true => "it ended while it started".to_owned(),
@@ -190,6 +191,25 @@ impl Progress {
                 return Some(failed("start_failed", detail));
             }
         }
+        None
+    }
+
+    /// An address that can never be sent to ends the start, as one that does not come:
+    /// both are paid for and never serve.
+    fn learn_address(&mut self, seen: ProviderInstance) -> Option<StartFailed> {
+        let Some(address) = seen.address else {
+            self.address = None;
+            self.unaddressed += 1;
+            let patient = self.unaddressed < MOST_UNADDRESSED;
+            let why = "the provider says that it is ready, and gives no address";
+            return (!patient).then(|| failed("start_failed", why.to_owned()));
+        };
+        self.unaddressed = 0;
+        if let Err(why) = check_address(&address) {
+            let why = format!("the provider's address for it cannot be used: {why}");
+            return Some(failed("start_failed", why));
+        }
+        self.address = Some((address, price(seen.usd_per_hour)));
         None
     }
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 use thermocline_policy::{
     DedicatedTier, FleetOptions, HostHeader, LocalTier, PodTier, ServerlessTier, Shape, Tiers,
 };
-use url::{Host, Url};
 
 use super::read::port;
 use crate::reader::{Object, text};
@@ -35,34 +34,8 @@ fn dedicated(object: Object<'_>) -> Option<DedicatedTier> {
 }
 
 fn base_url(value: &Value) -> Result<String, String> {
-    const ALLOWED: &str =
-        "must be http:// or https:// with a host and perhaps a port, nothing else";
     let text = text(value)?;
-    let url = Url::parse(&text).map_err(|_| ALLOWED.to_owned())?;
-    let plain = matches!(url.scheme(), "http" | "https")
-        && url.username().is_empty()
-        && url.password().is_none()
-        && url.path() == "/"
-        && url.query().is_none()
-        && url.fragment().is_none();
-    if !plain {
-        return Err(ALLOWED.to_owned());
-    }
-    let host = url.host().ok_or_else(|| ALLOWED.to_owned())?;
-    if is_link_local(&host) {
-        return Err("link-local and metadata addresses are never reached".to_owned());
-    }
-    Ok(url.as_str().trim_end_matches('/').to_owned())
-}
-
-fn is_link_local(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => *name == "metadata.google.internal",
-        Host::Ipv4(ip) => ip.is_link_local(),
-        Host::Ipv6(ip) => {
-            ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_link_local())
-        }
-    }
+    crate::base_url(&text).map_err(str::to_owned)
 }
 
 fn local(object: Object<'_>) -> LocalTier {

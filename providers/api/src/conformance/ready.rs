@@ -3,7 +3,7 @@ use futures_util::FutureExt;
 use super::probe::Probe;
 use super::report::{Checked, Clause, Miss};
 use super::session::Session;
-use crate::{Address, ProviderInstance, ProviderState};
+use crate::{Address, ProviderInstance, ProviderState, check_address};
 
 pub(super) const READY: Clause = Clause {
     name: "ready",
@@ -11,7 +11,7 @@ pub(super) const READY: Clause = Clause {
 };
 pub(super) const ANSWERS: Clause = Clause {
     name: "address-answers",
-    description: "Once it is ready, HTTP is answered at its address.",
+    description: "Once it is ready, its address can be sent to, and HTTP is answered there.",
 };
 pub(super) const CONSISTENT: Clause = Clause {
     name: "address-only-when-ready",
@@ -36,6 +36,7 @@ impl Session<'_> {
             return Err(Miss::Skipped("the setup leaves it out".to_owned()));
         };
         let address = self.ready_address()?;
+        check_address(address).map_err(Miss::Failed)?;
         let within = self.setup.ready_within;
         self.eventually(within, || self.answers(probe, address).boxed())
             .await?;

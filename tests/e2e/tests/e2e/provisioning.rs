@@ -54,6 +54,21 @@ async fn a_refused_create_is_a_503_that_says_what_a_client_can_do() {
     }
 }
 
+/// It would be paid for until its time is over, and never serve.
+#[tokio::test]
+async fn an_address_that_can_never_be_sent_to_ends_a_start_and_is_told() {
+    let scene = cold().await;
+    scene.cloud.set_header("content-length", "5");
+    let response = scene.get().await;
+    assert_eq!(response.status, 503);
+    let status = scene.status().await;
+    let told = status["reason"].as_str().unwrap_or_default();
+    assert!(told.contains("content-length"), "{status}");
+    scene
+        .until(SECOND, async || scene.cloud.truth().live.is_empty())
+        .await;
+}
+
 /// The client is told what it can do, the operator what the provider said.
 #[tokio::test]
 async fn what_a_provider_said_is_for_the_operator_alone() {

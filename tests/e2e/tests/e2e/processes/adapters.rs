@@ -230,6 +230,13 @@ async fn provider_test_names_the_clause_that_failed() {
         .bearer_auth(token)
         .json(&body);
     assert_eq!(faults.send().await.unwrap().status(), 204);
+    let lacking = told.run(&[&test[..], &["--tier", "local"]].concat()).await;
+    assert_eq!(lacking.code, 3, "{}", lacking.err);
+    assert!(
+        lacking.err.contains("capabilities: it lacks tier local"),
+        "{}",
+        lacking.err
+    );
     let failed = told.run(&[&test[..], &["--tier", "pod"]].concat()).await;
     assert_eq!(failed.code, 3, "{}", failed.err);
     assert!(
