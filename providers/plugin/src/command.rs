@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use rustix::process::{Pid, Signal, kill_process_group};
+use thermocline_clock::Clock;
 use tokio::process::{Child, ChildStdin, Command};
 
 use crate::handshake::announced;
@@ -78,14 +79,20 @@ impl Launch for CommandLine {
             stderr.ok_or_else(missing)?,
         );
         let (name, secret) = (self.provider.clone(), token.clone());
-        tokio::spawn(output::log(lines(stderr), name.clone(), secret.clone()));
+        let clock = Clock::system();
+        tokio::spawn(output::log(
+            lines(stderr),
+            name.clone(),
+            secret.clone(),
+            clock.clone(),
+        ));
         let first = tokio::time::timeout(HANDSHAKE_LIMIT, output::next(&mut stdout)).await;
         let first =
             first.map_err(|_| io::Error::other("it did not say in time where it listens"))?;
         let first =
             first.ok_or_else(|| io::Error::other("it ended before it said where it listens"))?;
         let url = announced(&first).map_err(io::Error::other)?;
-        tokio::spawn(output::log(stdout, name, secret));
+        tokio::spawn(output::log(stdout, name, secret, clock));
         Ok(Launched {
             url,
             token: Some(token),

@@ -1,11 +1,20 @@
 //! What a started plugin writes, in our log.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
+use thermocline_clock::Clock;
+use thermocline_policy::Moment;
+use thermocline_policy::fleet::Bucket;
 use tokio::io::AsyncRead;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 /// The longest line that is kept, bytes; a longer one is left out.
 const LONGEST_LINE: usize = 4 << 10;
+
+/// Lines that may come at once, and how soon there is room for one more.
+const BURST: u32 = 200;
+const EVERY: Duration = Duration::from_millis(50);
 
 /// The lines that a process writes.
 pub(crate) type Lines<R> = FramedRead<R, LinesCodec>;
@@ -29,17 +38,49 @@ pub(crate) async fn next<R: AsyncRead + Unpin>(lines: &mut Lines<R>) -> Option<S
     }
 }
 
-/// Logs every line until the last; `secret` never appears.
+/// Logs the lines until the last, as many as a log bears; `secret` never appears.
 pub(crate) async fn log<R: AsyncRead + Unpin>(
     mut lines: Lines<R>,
     provider: String,
     secret: String,
+    clock: Clock,
 ) {
+    let mut tap = Tap::new();
     while let Some(line) = next(&mut lines).await {
-        let line = line.replace(&secret, "…");
-        if !line.is_empty() {
-            tracing::info!(provider, "{line}");
+        let Some(left_out) = tap.pass(clock.now()) else {
+            continue;
+        };
+        if left_out > 0 {
+            tracing::warn!(provider, left_out, "it wrote more lines than are kept");
         }
+        if !line.is_empty() {
+            tracing::info!(provider, "{}", line.replace(&secret, "…"));
+        }
+    }
+}
+
+/// Lets pass what a log bears.
+struct Tap {
+    bucket: Bucket,
+    left_out: u64,
+}
+
+impl Tap {
+    fn new() -> Self {
+        Tap {
+            bucket: Bucket::new(EVERY, BURST),
+            left_out: 0,
+        }
+    }
+
+    /// How many lines were left out right before the one that comes at `now`;
+    /// `None` when it is left out too.
+    fn pass(&mut self, now: Moment) -> Option<u64> {
+        if self.bucket.take(now).is_err() {
+            self.left_out += 1;
+            return None;
+        }
+        Some(std::mem::take(&mut self.left_out))
     }
 }
 
@@ -50,4 +91,22 @@ fn clean(line: &str) -> String {
         .collect::<String>()
         .trim_end()
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_cut_and_counted_and_a_word_now_and_then_is_not() {
+        let at = |millis| Moment::from_origin(Duration::from_millis(millis));
+        let mut tap = Tap::new();
+        let passed = (0..10_000)
+            .filter(|_| tap.pass(at(1_000)).is_some())
+            .count();
+        assert_eq!(passed, BURST as usize);
+        assert_eq!(tap.pass(at(1_050)), Some(10_000 - u64::from(BURST)));
+        let mut talk = (0..10_000).map(|turn| tap.pass(at(20_000 + turn * 50)));
+        assert!(talk.all(|left_out| left_out == Some(0)));
+    }
 }

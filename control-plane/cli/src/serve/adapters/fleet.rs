@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use thermocline_broker::Broker;
@@ -15,9 +16,7 @@ pub(super) async fn adapter(
     clock: &Clock,
     redaction: &Redaction,
 ) -> Result<Fleet, Failure> {
-    let workers = config.workers.iter();
-    let accounts: Result<Vec<Account>, Failure> =
-        workers.map(|worker| account(worker, redaction)).collect();
+    let accounts = accounts(&config.workers, redaction)?;
     let settings = Settings {
         listen: config.listen,
         advertise: config.advertise.clone(),
@@ -25,7 +24,7 @@ pub(super) async fn adapter(
         max_payload: config.max_payload,
         max_parked: config.max_parked as usize,
         max_parked_bytes: config.max_parked_bytes,
-        accounts: accounts?,
+        accounts,
         ..Settings::default()
     };
     let fleet = Fleet::connect(settings, broker, clock.clone()).await;
@@ -36,7 +35,25 @@ pub(super) async fn adapter(
     Ok(fleet)
 }
 
-fn account(worker: &FleetWorker, redaction: &Redaction) -> Result<Account, Failure> {
+/// Each credential's account. One token for two would say neither whose it is
+/// nor what it may pull.
+fn accounts(workers: &[FleetWorker], redaction: &Redaction) -> Result<Vec<Account>, Failure> {
+    let mut owners: HashMap<String, &str> = HashMap::new();
+    let mut accounts = Vec::new();
+    for worker in workers {
+        let token = token(worker)?;
+        redaction.hide(&token);
+        accounts.push(Account::new(&worker.name, &token, worker.may_pull.clone()));
+        if let Some(other) = owners.insert(token, &worker.name) {
+            let name = &worker.name;
+            let why = format!("fleet.workers.{name}: its token is that of fleet.workers.{other}");
+            return Err(Failure::mistake(why));
+        }
+    }
+    Ok(accounts)
+}
+
+fn token(worker: &FleetWorker) -> Result<String, Failure> {
     let (field, found) = match &worker.token {
         TokenSource::Env(variable) => ("token_env", std::env::var(variable).ok()),
         TokenSource::File(file) => ("token_file", std::fs::read_to_string(file).ok()),
@@ -44,13 +61,40 @@ fn account(worker: &FleetWorker, redaction: &Redaction) -> Result<Account, Failu
     let token = found
         .map(|token| token.trim().to_owned())
         .filter(|token| !token.is_empty());
-    let token = token.ok_or_else(|| {
+    token.ok_or_else(|| {
         let what = match &worker.token {
             TokenSource::Env(variable) => format!("{variable} is not set"),
             TokenSource::File(_) => "the file cannot be read, or is empty".to_owned(),
         };
         Failure::mistake(format!("fleet.workers.{}.{field}: {what}", worker.name))
-    })?;
-    redaction.hide(&token);
-    Ok(Account::new(&worker.name, &token, worker.may_pull.clone()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_credential_s_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let worker = |name: &str, token: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, token).unwrap();
+            FleetWorker {
+                name: name.to_owned(),
+                token: TokenSource::File(file),
+                may_pull: Vec::new(),
+            }
+        };
+        let told =
+            |workers: &[FleetWorker]| accounts(workers, &Redaction::default()).map(|all| all.len());
+        assert_eq!(told(&[worker("a", "one"), worker("b", "two")]).unwrap(), 2);
+        let twice = told(&[worker("a", "one"), worker("b", "one\n")]).unwrap_err();
+        assert!(
+            twice
+                .to_string()
+                .contains("fleet.workers.b: its token is that of fleet.workers.a"),
+            "{twice}"
+        );
+    }
 }
