@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -11,13 +11,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::Response;
 use hyper::body::Frame;
-use thermocline_policy::Moment;
-use thermocline_wire::fleet::{FailureKind, ResultHead};
+use thermocline_policy::{HEAD_BY_HEADER, Moment, WHOLE_BY_HEADER};
+use thermocline_wire::fleet::FailureKind;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::body::{Body, Excuse, full};
 use crate::headers;
 use crate::hub::Hub;
+use crate::intake::millis;
 use crate::parked::{Answer, BrokeOff, Parked, Piece, Reply};
 use crate::room::Place;
 use crate::tally::Ended;
@@ -38,8 +39,12 @@ pub(crate) struct Stay {
     hub: Arc<Hub>,
     id: String,
     deadline: Moment,
-    /// How it ended; when it is dropped without, the client left.
+    /// How it ended; when it is dropped without, the client left, or the
+    /// gateway's patience was over.
     pub(crate) ended: Option<Ended>,
+    /// How long the gateway waits, where it says so.
+    pub(crate) patience: Option<Patience>,
+    answering: bool,
     _place: Place,
 }
 
@@ -49,16 +54,52 @@ impl Stay {
             id: parked.id.clone(),
             deadline: parked.deadline,
             ended: None,
+            patience: None,
+            answering: false,
             hub,
             _place: place,
         }
     }
 
+    /// How it ended that nobody has ended: the connection was closed upon.
     fn cut(&self) -> Ended {
-        match self.hub.clock.now() + SAME_MOMENT >= self.deadline {
+        let clock = &self.hub.clock;
+        let is_over = match &self.patience {
+            Some(patience) => patience.is_over(self.answering, clock.wall() + SAME_MOMENT),
+            None => clock.now() + SAME_MOMENT >= self.deadline,
+        };
+        match is_over {
             true => Ended::Expired,
             false => Ended::ClientLeft,
         }
+    }
+}
+
+/// Until when the gateway waits, milliseconds since 1970. What it sends may be
+/// read late, so how much was left then is no measure of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    head_by: u64,
+    whole_by: u64,
+}
+
+impl Patience {
+    /// As the headers say; `None` when they do not.
+    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+        let millis = |name| headers.get(name)?.to_str().ok()?.parse().ok();
+        Some(Patience {
+            head_by: millis(HEAD_BY_HEADER)?,
+            whole_by: millis(WHOLE_BY_HEADER)?,
+        })
+    }
+
+    fn is_over(self, answering: bool, now: SystemTime) -> bool {
+        let by = match answering {
+            true => self.whole_by,
+            false => self.head_by,
+        };
+        let now = now.duration_since(SystemTime::UNIX_EPOCH);
+        now.unwrap_or_default() >= Duration::from_millis(by)
     }
 }
 
@@ -138,7 +179,8 @@ pub(crate) fn response(
         return Err(excuse(&Reply::Failed(FailureKind::RuntimeFailed)));
     };
     let mut headers = headers::of_result(&answer.head.headers);
-    if let Some(timing) = timing(&answer.head) {
+    stay.answering = true;
+    if let Some(timing) = timing(&answer) {
         headers.append(HeaderName::from_static("server-timing"), timing);
     }
     let bodiless =
@@ -163,9 +205,10 @@ pub(crate) fn response(
 }
 
 /// How long the fleet took to begin, for people who look at one response.
-fn timing(head: &ResultHead) -> Option<HeaderValue> {
-    let text = format!("queue;dur={}, load;dur={}", head.queue_ms, head.load_ms);
-    HeaderValue::from_str(&text).ok()
+fn timing(answer: &Answer) -> Option<HeaderValue> {
+    let (waited, load) = (millis(answer.waited), answer.head.load_ms);
+    let queue = waited.saturating_add(answer.head.queue_ms);
+    HeaderValue::from_str(&format!("queue;dur={queue}, load;dur={load}")).ok()
 }
 
 fn length(headers: &HeaderMap) -> Option<u64> {

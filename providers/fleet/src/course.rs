@@ -49,6 +49,8 @@ pub(crate) enum Verdict {
 pub(crate) struct Course {
     /// Attempts below this have been granted.
     next: u32,
+    /// Attempts that were granted.
+    runs: u32,
     holder: Option<Holder>,
     /// Holders whose connection ended with the job in hand, and of whom no more is known.
     lost: Vec<Holder>,
@@ -63,9 +65,15 @@ impl Course {
         &self.failures
     }
 
-    /// Attempts that were granted.
+    /// Attempts that were granted: those of workers that could not load the
+    /// model and those that died too, and none for who only asks.
     pub(crate) fn attempts(&self) -> u32 {
-        self.next
+        self.runs
+    }
+
+    /// The run in force.
+    pub(crate) fn run(&self) -> Option<String> {
+        self.holder.as_ref().map(|holder| holder.run.clone())
     }
 
     /// Whether two holders died with it.
@@ -99,6 +107,7 @@ impl Course {
         if self.deaths.len() + possible >= POISON {
             return Verdict::Refused(Refusal::Undecided);
         }
+        self.runs += u32::from(!self.is_repeated(claim, account));
         let over = self.holder.take();
         self.lost
             .extend(over.clone().filter(|_| last == Some(Life::Unknown)));

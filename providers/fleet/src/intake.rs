@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use ulid::Ulid;
 
 use crate::access::secret;
-use crate::answer::{self, Stay};
+use crate::answer::{self, Patience, Stay};
 use crate::body::{Body, Excuse, empty};
 use crate::headers;
 use crate::hub::Hub;
@@ -126,7 +126,8 @@ impl Hub {
         let payload = payload::read(&head.headers, body, &self.lounge, most);
         let payload = payload.await.map_err(refused)?;
         let parked = parked(head, deployment, payload, (arrived, deadline));
-        let stay = Stay::new(self.clone(), &parked, place);
+        let mut stay = Stay::new(self.clone(), &parked, place);
+        stay.patience = Patience::read(&head.headers);
         Ok((parked, stay))
     }
 

@@ -18,21 +18,22 @@ pub(crate) fn read(hub: Arc<Hub>, letters: DeadLetters) -> BoxStream<'static, De
 
 fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {
     let job = job(letter.delivery.body(), letter.queue);
-    let attempts = letter.delivery.attempts().saturating_add(1);
-    let (cause, failure) = match letter.burial {
+    let delivered = letter.delivery.attempts().saturating_add(1);
+    let (cause, obituary) = match letter.burial {
         Burial::GivenUp { report } => {
             let read = serde_json::from_slice::<Obituary>(&report);
-            (Cause::GivenUp(report), read.ok().map(|it| it.failure))
+            (Cause::GivenUp(report), read.ok())
         }
         Burial::Undeliverable => (Cause::Undeliverable, None),
     };
     let dead = {
         let mut lot = hub.lot();
         // Whoever buried it may not have told so here, or have died before.
-        lot.buried(&job, failure, hub.clock.now());
+        lot.buried(&job, obituary, hub.clock.now());
         lot.dead(&job)
     };
-    let made = dead.as_ref().map_or(0, |dead| dead.attempts);
+    // Who was told of its end, or took it and went, made no attempt.
+    let attempts = dead.as_ref().map_or(delivered, |dead| dead.attempts);
     let request = dead.as_ref().map(|dead| dead.parked.request());
     let failures = dead.map(|dead| dead.failures).unwrap_or_default();
     let (hub, id, delivery) = (hub.clone(), job.id.clone(), letter.delivery);
@@ -42,7 +43,7 @@ fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {
         hub.lot().forget_dead(&id);
     });
     let known = (failures, request);
-    DeadLetter::new(job, cause, attempts.max(made), known, archived)
+    DeadLetter::new(job, cause, attempts, known, archived)
 }
 
 /// The job that a letter of `queue` is. What is none of it gets a name of its

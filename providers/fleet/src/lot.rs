@@ -13,7 +13,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use thermocline_policy::Moment;
 use thermocline_provider::fleet::FleetTally;
-use thermocline_wire::fleet::{Claim, Ending, Failure, Job, Refusal};
+use thermocline_wire::fleet::{Claim, Class, Ending, Failure, FailureKind, Job, Obituary, Refusal};
 use tokio::sync::oneshot;
 
 use crate::course::{Course, Holder, Life, Verdict};
@@ -37,6 +37,8 @@ struct Entry {
     parked: Arc<Parked>,
     course: Course,
     stage: Stage,
+    /// When it was last claimed.
+    granted: Option<Moment>,
     client: Option<oneshot::Sender<Reply>>,
     ending: Option<oneshot::Sender<Ending>>,
 }
@@ -92,6 +94,14 @@ impl Entry {
     }
 }
 
+/// What the client of a request without a further attempt is told, and how it ended.
+const fn given_up(poison: bool, kind: FailureKind) -> (Reply, Ended) {
+    match poison {
+        true => (Reply::Poison, Ended::Poison),
+        false => (Reply::Failed(kind), Ended::Failed),
+    }
+}
+
 impl Lot {
     /// An empty lot that keeps dead letters for `keep_dead`.
     pub(crate) fn new(keep_dead: Duration) -> Self {
@@ -112,6 +122,7 @@ impl Lot {
             parked: parked.clone(),
             course: Course::default(),
             stage: Stage::Waiting,
+            granted: None,
             client: Some(client),
             ending: None,
         };
@@ -158,6 +169,7 @@ impl Lot {
             Verdict::Granted { over } => {
                 self.tally.granted += 1;
                 self.tally.superseded += u64::from(over.is_some());
+                entry.granted = Some(now);
                 Ok(entry.grant(run, &mut self.queues))
             }
             Verdict::Refused(Refusal::Poison) => {
@@ -185,17 +197,20 @@ impl Lot {
         }
     }
 
-    /// Takes the result of `run`: whom to tell. There will be no other.
+    /// Takes the result of `run`: whom to tell, and how long the request had
+    /// waited for the claim. There will be no other.
     pub(crate) fn answer(
         &mut self,
         id: &str,
         run: &str,
         account: &str,
-    ) -> Result<oneshot::Sender<Reply>, Refusal> {
+    ) -> Result<(oneshot::Sender<Reply>, Duration), Refusal> {
         let entry = self.in_force(id, run, account)?;
         let client = entry.client.take().ok_or(Refusal::Answered)?;
+        let arrived = entry.parked.arrived;
+        let waited = entry.granted.unwrap_or(arrived).since(arrived);
         self.stand(id, Stage::Answering);
-        Ok(client)
+        Ok((client, waited))
     }
 
     /// Takes a failure of the run that it names.
@@ -206,6 +221,9 @@ impl Lot {
         account: &str,
         now: Moment,
     ) -> Result<(), Refusal> {
+        if failure.last && self.ended.was_given_up(id, &failure.run) {
+            return Ok(()); // its dead letter told it first
+        }
         let entry = self.in_force(id, &failure.run, account)?;
         let (last, kind) = (failure.last, failure.kind);
         entry.course.fail(Failure {
@@ -218,9 +236,10 @@ impl Lot {
         if let Some(ending) = entry.ending.take() {
             let _gone = ending.send(Ending::Settled);
         }
+        let (reply, ended) = given_up(entry.course.is_poison(), kind);
         self.stand(id, Stage::Waiting);
         if last {
-            self.give_up(id, Reply::Failed(kind), Ended::Failed, now);
+            self.give_up(id, reply, ended, now);
         }
         Ok(())
     }
@@ -244,17 +263,19 @@ impl Lot {
     }
 
     /// There will be no further attempt, says the broker: nobody ever settled
-    /// it, or a worker gave it up for this failure and has not told it here.
-    pub(crate) fn buried(&mut self, job: &Job, failure: Option<Failure>, now: Moment) {
+    /// it, or a worker gave it up as `obituary` says and has not told it here.
+    pub(crate) fn buried(&mut self, job: &Job, obituary: Option<Obituary>, now: Moment) {
         let entry = self.entries.get_mut(&job.id);
         let unanswered = |entry: &&mut Entry| entry.stage != Stage::Answering;
         let Some(entry) = entry.filter(|it| it.parked.is(job)).filter(unanswered) else {
             return;
         };
-        let reply = failure.as_ref().map(|failure| Reply::Failed(failure.kind));
-        entry.course.note(failure);
-        let reply = reply.unwrap_or(Reply::Undeliverable);
-        self.give_up(&job.id, reply, Ended::Failed, now);
+        let (reply, ended) = match &obituary {
+            Some(it) => given_up(it.class == Class::Poison, it.failure.kind),
+            None => (Reply::Undeliverable, Ended::Failed),
+        };
+        entry.course.note(obituary.map(|it| it.failure));
+        self.give_up(&job.id, reply, ended, now);
     }
 
     /// Ends a request that becomes a dead letter; its payload is kept for a while.
@@ -300,7 +321,8 @@ impl Lot {
         let mut entry = self.entries.remove(id)?;
         ended.count(&mut self.tally);
         self.queues.leave(&entry.parked);
-        self.ended.note(id, &entry.parked.deployment, ended);
+        let run = entry.course.run();
+        self.ended.note(id, &entry.parked.deployment, ended, run);
         if let Some(ending) = entry.ending.take() {
             let _gone = ending.send(ended::ending(ended));
         }

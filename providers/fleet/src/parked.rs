@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use subtle::ConstantTimeEq;
@@ -73,6 +74,8 @@ pub(crate) enum Reply {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) head: ResultHead,
+    /// From its arrival until a worker was granted the claim.
+    pub(crate) waited: Duration,
     pub(crate) body: mpsc::Receiver<Piece>,
     /// To be told when the client has all of it.
     pub(crate) taken: oneshot::Sender<()>,

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, Response, StatusCode};
@@ -14,7 +14,7 @@ use crate::acquire::{Place, late};
 use crate::body::{BodyPatience, ResponseBody, Streaming};
 use crate::call::{Call, Stamp};
 use crate::gateway::Gateway;
-use crate::head::{HeadContext, request_head};
+use crate::head::{HeadContext, Patience, request_head};
 use crate::inbound::Inbound;
 use crate::refusal::{Refusal, refuse};
 use crate::settle::{Arrival, Settlement};
@@ -139,17 +139,16 @@ impl Gateway {
         sent: Moment,
     ) -> Result<(Box<Exchange>, ResponseHead), Failed> {
         let framing = call.checked.framing;
-        let head = request_head(
-            call.parts,
-            &permit.backend().target,
-            &self.context(call, framing, sent),
-        );
+        let first_byte = sent + call.config.settings.first_byte;
+        let by = first_byte.min(call.patience.whole);
+        let target = &permit.backend().target;
+        let patience = target.remaining.then(|| self.patience(call, sent, by));
+        let context = self.context(call, framing, patience);
+        let head = request_head(call.parts, target, &context);
         let reused = connection.reused;
         let upload = Upload::new(head, body, framing, call.most_body);
         // Boxed: it moves on into the response's body.
         let mut exchange = Box::new(Exchange::new(connection, upload));
-        let first_byte = sent + call.config.settings.first_byte;
-        let by = first_byte.min(call.patience.whole);
         let method = &call.parts.method;
         let answered = poll_fn(|cx| match exchange.poll_head(cx, method) {
             Poll::Ready(answered) => Poll::Ready(answered),
@@ -165,7 +164,24 @@ impl Gateway {
         }
     }
 
-    fn context<'c>(&self, call: &'c Call<'_>, framing: Framing, sent: Moment) -> HeadContext<'c> {
+    /// How long the response of what is sent at `sent` is waited for, its head until `by`.
+    fn patience(&self, call: &Call<'_>, sent: Moment, by: Moment) -> Patience {
+        let wall = self.clock.wall().duration_since(SystemTime::UNIX_EPOCH);
+        let wall = wall.unwrap_or_default();
+        let remaining = sent.until(call.patience.whole);
+        Patience {
+            remaining,
+            head_by: wall.saturating_add(sent.until(by)),
+            whole_by: wall.saturating_add(remaining),
+        }
+    }
+
+    fn context<'c>(
+        &self,
+        call: &'c Call<'_>,
+        framing: Framing,
+        patience: Option<Patience>,
+    ) -> HeadContext<'c> {
         HeadContext {
             checked: call.checked,
             client: call.client,
@@ -174,7 +190,7 @@ impl Gateway {
             request_id: call.id.as_bytes(),
             prefix: call.prefix,
             framing,
-            remaining: sent.until(call.patience.whole),
+            patience,
         }
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderName;
 use http::header::UPGRADE;
 use http::request::Parts;
-use thermocline_policy::{HostHeader, REMAINING_HEADER};
+use thermocline_policy::{HEAD_BY_HEADER, HostHeader, REMAINING_HEADER, WHOLE_BY_HEADER};
 use thermocline_table::Target;
 
 use crate::call::Client;
@@ -25,8 +25,18 @@ pub(crate) struct HeadContext<'c> {
     /// Length of the path prefix that the backend does not see.
     pub(crate) prefix: Option<usize>,
     pub(crate) framing: Framing,
-    /// What is left of its deadline.
+    /// For a backend that asks for it.
+    pub(crate) patience: Option<Patience>,
+}
+
+/// How long the response is waited for.
+pub(crate) struct Patience {
+    /// What is left of the deadline.
     pub(crate) remaining: Duration,
+    /// Until when its head is waited for, since 1970.
+    pub(crate) head_by: Duration,
+    /// Until when all of it is waited for, since 1970.
+    pub(crate) whole_by: Duration,
 }
 
 /// Writes the head for `target`.
@@ -47,10 +57,10 @@ pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext
     for (name, value) in &target.headers {
         line(&mut out, name.as_str(), value.as_bytes());
     }
-    if target.remaining {
-        let left = u64::try_from(context.remaining.as_millis()).unwrap_or(u64::MAX);
-        let mut digits = itoa::Buffer::new();
-        line(&mut out, REMAINING_HEADER, digits.format(left).as_bytes());
+    if let Some(patience) = &context.patience {
+        put_millis(&mut out, REMAINING_HEADER, patience.remaining);
+        put_millis(&mut out, HEAD_BY_HEADER, patience.head_by);
+        put_millis(&mut out, WHOLE_BY_HEADER, patience.whole_by);
     }
     out.extend_from_slice(b"\r\n");
     Bytes::from(out)
@@ -62,6 +72,11 @@ fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
 
 fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     put(out, &[name.as_bytes(), b": ", value, b"\r\n"]);
+}
+
+fn put_millis(out: &mut Vec<u8>, name: &str, span: Duration) {
+    let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    line(out, name, itoa::Buffer::new().format(millis).as_bytes());
 }
 
 fn put_host(out: &mut Vec<u8>, target: &Target, checked: &Checked) {

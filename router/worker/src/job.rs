@@ -7,6 +7,7 @@ mod settle;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use thermocline_broker::{Delivery, Lost};
@@ -36,6 +37,8 @@ pub(crate) struct Bench {
     pub(crate) events: Events,
     pub(crate) lease: Option<Duration>,
     pub(crate) patience: Patience,
+    /// Jobs that the runtime was asked to run.
+    pub(crate) runs: AtomicU64,
 }
 
 /// What the work on a granted job came to.

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use thermocline_broker::Broker;
 use thermocline_clock::Clock;
@@ -53,6 +54,7 @@ impl Worker {
             events,
             lease: parts.broker.lease(),
             patience: parts.settings.patience,
+            runs: AtomicU64::new(0),
         });
         let agent = Agent::new(parts, bench, told);
         let task = tokio::spawn(agent.run(heard, drain.clone()));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use thermocline_policy::fleet::{Class, FailureKind, classify, fingerprint};
 use thermocline_provider::fleet::{Cause, DeadLetter};
 use thermocline_store::{DeadLetterCause, NewDeadLetter};
-use thermocline_wire::fleet::{Failure, Obituary};
+use thermocline_wire::fleet::{self, Failure, Obituary};
 
 use super::head::without_credentials;
 use crate::secrets::Redaction;
@@ -69,7 +69,7 @@ fn failures(
         false => &letter.failures,
     };
     let last = obituary.map(|it| &it.failure);
-    let untold = last.filter(|last| !known.iter().any(|it| is_same(it, last)));
+    let untold = last.filter(|last| !known.iter().any(|it| tells_of(it, last)));
     let all: Vec<Failure> = known
         .iter()
         .chain(untold)
@@ -78,10 +78,14 @@ fn failures(
     all[all.len().saturating_sub(MOST_FAILURES)..].to_vec()
 }
 
-/// Whether both tell of the same failure; where it was told makes no difference.
-fn is_same(one: &Failure, other: &Failure) -> bool {
-    (&one.worker, one.kind, one.status, &one.detail)
-        == (&other.worker, other.kind, other.status, &other.detail)
+/// Whether `one` tells of what a worker said last; where it was told makes no
+/// difference. Of a lost worker only the gateway knows: who says so after it
+/// repeats it.
+fn tells_of(one: &Failure, last: &Failure) -> bool {
+    let lost = fleet::FailureKind::WorkerLost;
+    (one.kind == lost && last.kind == lost)
+        || (&one.worker, one.kind, one.status, &one.detail)
+            == (&last.worker, last.kind, last.status, &last.detail)
 }
 
 fn clean(failure: &Failure, redaction: &Redaction) -> Failure {

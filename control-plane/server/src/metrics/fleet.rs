@@ -87,7 +87,9 @@ fn worker_counters(
     let counters: [(&str, &str, Read); 3] = [
         ("fleet_model_loads", "Models loaded", |w| w.report.loads),
         ("fleet_evictions", "Models evicted", |w| w.report.evictions),
-        ("fleet_jobs", "Jobs run", |w| w.report.jobs),
+        ("fleet_jobs", "Jobs run, whatever came of it", |w| {
+            w.report.jobs
+        }),
     ];
     for (name, help, read) in counters {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;

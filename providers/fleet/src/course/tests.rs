@@ -161,3 +161,16 @@ fn what_failed_may_be_given_back_uncounted() {
     assert!(told.0.holder.is_none());
     told.granted("b", 0, Life::Lives);
 }
+
+#[test]
+fn attempts_are_what_was_granted_and_who_asks_again_or_too_late_makes_none() {
+    let mut told = Told::new();
+    told.granted("a", 0, Life::Unknown);
+    told.granted("a", 0, Life::Unknown);
+    assert_eq!(told.0.attempts(), 1);
+    told.cut();
+    told.granted("b", 1, Life::Unknown);
+    told.cut();
+    told.refused("c", 2, Life::Died, Refusal::Poison);
+    assert_eq!((told.0.attempts(), told.0.failures().len()), (2, 2));
+}

@@ -36,11 +36,12 @@ impl Hub {
         let by = self.clock.now() + PATIENCE;
         let opened = self.clock.timeout_at(by, open(body)).await;
         let (head, pieces) = opened.map_err(|_| Rebuff::Malformed)??;
-        let client = self.lot().answer(job, &head.run, &account.name)?;
+        let (client, waited) = self.lot().answer(job, &head.run, &account.name)?;
         let (send, receive) = mpsc::channel(AHEAD);
         let (taken, told) = oneshot::channel();
         let answer = Answer {
             head,
+            waited,
             body: receive,
             taken,
         };

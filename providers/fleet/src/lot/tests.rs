@@ -68,16 +68,24 @@ impl Scene {
     }
 
     fn fail(&mut self, id: &str, run: &str, last: bool) -> Result<(), Refusal> {
-        let failure = Failure {
-            run: run.to_owned(),
-            worker: "w".to_owned(),
-            kind: FailureKind::RuntimeFailed,
-            status: Some(500),
-            detail: String::new(),
-            last,
-        };
+        let failure = failure(run, "w", FailureKind::RuntimeFailed, last);
         self.lot.fail(id, failure, "account", at(1))
     }
+}
+
+fn failure(run: &str, worker: &str, kind: FailureKind, last: bool) -> Failure {
+    Failure {
+        run: run.to_owned(),
+        worker: worker.to_owned(),
+        kind,
+        status: None,
+        detail: String::new(),
+        last,
+    }
+}
+
+fn obituary(class: Class, failure: Failure) -> Obituary {
+    Obituary { class, failure }
 }
 
 fn job(id: &str) -> Job {
@@ -200,4 +208,46 @@ fn what_the_broker_gives_up_does_not_wait_for_its_deadline() {
     scene.lot.buried(&job, None, at(1));
     assert!(matches!(client.try_recv(), Ok(Reply::Undeliverable)));
     assert_eq!(scene.claim("1", "w", 0, 1).unwrap_err(), Refusal::Answered);
+}
+
+#[test]
+fn a_request_whose_runtime_died_on_two_workers_is_told_as_poison_and_counted_so() {
+    let died = |run: &str, worker, last| failure(run, worker, FailureKind::RuntimeDied, last);
+    let mut scene = Scene::new();
+    let mut told = scene.park("told", 0);
+    let first = scene.claim("told", "a", 0, 0).unwrap().run;
+    scene
+        .lot
+        .fail("told", died(&first, "a", false), "account", at(1))
+        .unwrap();
+    let second = scene.claim("told", "b", 1, 1).unwrap().run;
+    scene
+        .lot
+        .fail("told", died(&second, "b", true), "account", at(1))
+        .unwrap();
+    assert!(matches!(told.try_recv(), Ok(Reply::Poison)));
+    assert_eq!(scene.lot.dead(&job("told")).unwrap().attempts, 2);
+    let mut buried = scene.park("buried", 0);
+    let run = scene.claim("buried", "b", 1, 1).unwrap().run;
+    let letter = obituary(Class::Poison, died(&run, "b", true));
+    scene.lot.buried(&job("buried"), Some(letter), at(1));
+    assert!(matches!(buried.try_recv(), Ok(Reply::Poison)));
+    assert_eq!((scene.lot.tally.poisoned, scene.lot.tally.failed), (2, 0));
+}
+
+#[test]
+fn a_last_failure_that_its_dead_letter_told_first_is_not_late_and_another_is() {
+    let mut scene = Scene::new();
+    let _client = scene.park("1", 0);
+    let run = scene.claim("1", "w", 0, 0).unwrap().run;
+    let last = failure(&run, "w", FailureKind::RuntimeFailed, true);
+    let letter = obituary(Class::Transient, last.clone());
+    scene.lot.buried(&job("1"), Some(letter), at(1));
+    scene.lot.fail("1", last, "account", at(1)).unwrap();
+    assert_eq!((scene.lot.tally.late, scene.lot.tally.failed), (0, 1));
+    assert_eq!(
+        scene.fail("1", "an older run", true),
+        Err(Refusal::Answered)
+    );
+    assert_eq!(scene.lot.tally.late, 1);
 }

@@ -91,7 +91,7 @@ impl Scene {
 
     pub(crate) fn ask_within(&self, body: &'static str, remaining: Duration) -> Asked {
         let request = self.post_within("/generate?n=1", remaining).body(body);
-        Asked(tokio::spawn(request.send()))
+        Asked::send(request)
     }
 
     pub(crate) fn worker(&self, name: &str) -> Worker {
@@ -144,6 +144,10 @@ pub(crate) async fn deploy(fleet: &Fleet, key: &str, deployment: &str) -> Addres
 pub(crate) struct Asked(tokio::task::JoinHandle<reqwest::Result<Response>>);
 
 impl Asked {
+    pub(crate) fn send(request: RequestBuilder) -> Self {
+        Asked(tokio::spawn(request.send()))
+    }
+
     pub(crate) async fn response(self) -> Response {
         self.0.await.unwrap().unwrap()
     }

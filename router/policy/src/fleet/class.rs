@@ -39,8 +39,10 @@ pub enum NotReplayable {
     /// It would fail again.
     #[error("it fails the same way every time: send a corrected request instead")]
     Deterministic,
-    /// It would take another worker's runtime down.
-    #[error("its runtime died on two workers: a replay would take another one down")]
+    /// It would take another worker down, or its runtime.
+    #[error(
+        "two workers died with it in hand, or their runtimes did: a replay would take another one down"
+    )]
     Poison,
 }
 

@@ -10,6 +10,14 @@ pub const FLEET: &str = "fleet";
 /// that are left of a request's deadline.
 pub const REMAINING_HEADER: &str = "x-thermocline-remaining-ms";
 
+/// Beside [`REMAINING_HEADER`]: until when the head of the response is waited
+/// for, milliseconds since 1970.
+pub const HEAD_BY_HEADER: &str = "x-thermocline-head-by";
+
+/// Beside [`REMAINING_HEADER`]: until when all of the response is waited for,
+/// milliseconds since 1970.
+pub const WHOLE_BY_HEADER: &str = "x-thermocline-whole-by";
+
 /// The tiers that a deployment may use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tiers {

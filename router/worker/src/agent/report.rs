@@ -1,5 +1,6 @@
 //! What this worker says of itself.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use thermocline_broker::Topic;
@@ -22,8 +23,6 @@ pub(super) struct Reporting {
     incarnation: String,
     subscribed: Vec<String>,
     state: WorkerState,
-    /// Jobs run since the start.
-    pub(super) jobs: u64,
 }
 
 impl Reporting {
@@ -42,7 +41,6 @@ impl Reporting {
             incarnation: incarnation.to_owned(),
             subscribed: Vec::new(),
             state: WorkerState::Down,
-            jobs: 0,
         }
     }
 }
@@ -114,7 +112,7 @@ impl Agent {
             subscribed: self.report.subscribed.clone(),
             loads: self.residents.loads,
             evictions: self.residents.evictions,
-            jobs: self.report.jobs,
+            jobs: self.bench.runs.load(Ordering::Relaxed),
             load_rate: self.residents.load_rate(now),
         }
     }

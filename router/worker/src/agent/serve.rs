@@ -97,7 +97,6 @@ impl Agent {
         self.cold_changed |= entry.is_none_or(|entry| entry.in_flight == 0);
         match end {
             End::Answered => {
-                self.report.jobs += 1;
                 self.avoided.remove(queue);
             }
             End::Died => {

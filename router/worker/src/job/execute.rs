@@ -1,3 +1,4 @@
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,6 +39,7 @@ impl Bench {
             return Outcome::Unwanted;
         };
         let times = self.times(delivered, loaded);
+        self.runs.fetch_add(1, Ordering::Relaxed);
         match self.runtime.run(&job.deployment, request).await {
             Err(error) => failed(kind(error), None, &error.to_string()),
             Ok(response) if is_failure(response.status) => self.refused(response).await,

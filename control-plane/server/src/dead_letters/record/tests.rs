@@ -99,6 +99,20 @@ fn two_deaths_are_poison_whatever_the_worker_says() {
 }
 
 #[test]
+fn who_repeats_that_workers_were_lost_adds_no_failure() {
+    let lost = |worker: &str, detail: &str| failure(worker, fleet::FailureKind::WorkerLost, detail);
+    let deaths = vec![
+        lost("w1", "its reports stopped"),
+        lost("w2", "its reports stopped"),
+    ];
+    let told = lost("w3", "two workers died with it in hand");
+    let new = kept(&letter(given_up(fleet::Class::Poison, told), deaths, None));
+    let failures: Vec<Value> = serde_json::from_str(&new.failures).unwrap();
+    assert_eq!((new.class, failures.len()), (Class::Poison, 2));
+    assert_eq!(new.detail, "its reports stopped");
+}
+
+#[test]
 fn what_nobody_told_of_is_no_poison_and_has_words_of_its_own() {
     let new = kept(&letter(Cause::Undeliverable, Vec::new(), Some(b"")));
     assert_eq!((new.class, &*new.kind), (Class::Transient, "worker_lost"));
