@@ -1,5 +1,6 @@
 //! Where workers are answered.
 
+mod cap;
 mod claim;
 mod result;
 
@@ -104,6 +105,7 @@ impl Hub {
             failure.detail.truncate(end);
         }
         let now = self.clock.now();
+        self.leave_seat(job, &failure);
         self.lot().fail(job, failure, &account.name, now)?;
         self.news.notify_one();
         Ok(empty(StatusCode::NO_CONTENT))
@@ -150,7 +152,7 @@ fn status(refusal: Refusal) -> StatusCode {
         Refusal::Forbidden => StatusCode::FORBIDDEN,
         Refusal::Abandoned => StatusCode::NOT_FOUND,
         Refusal::ClientLeft | Refusal::Expired | Refusal::Answered => StatusCode::GONE,
-        Refusal::Superseded => StatusCode::CONFLICT,
+        Refusal::Superseded | Refusal::Capped => StatusCode::CONFLICT,
         Refusal::Undecided => StatusCode::TOO_EARLY,
         Refusal::Poison => StatusCode::UNPROCESSABLE_ENTITY,
     }

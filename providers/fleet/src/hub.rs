@@ -10,6 +10,7 @@ use crate::access::{Access, Account, secret};
 use crate::deployments::Deployments;
 use crate::lot::Lot;
 use crate::room::Lounge;
+use crate::seats::Seats;
 use crate::settings::Settings;
 use crate::sightings::Sightings;
 
@@ -37,6 +38,7 @@ pub(crate) struct Hub {
     lot: Mutex<Lot>,
     deployments: Mutex<Deployments>,
     sightings: Mutex<Sightings>,
+    seats: Mutex<Seats>,
     draining: Mutex<Vec<String>>,
 }
 
@@ -60,6 +62,7 @@ impl Hub {
             deployed: watch::Sender::new(0),
             deployments: Mutex::default(),
             sightings: Mutex::default(),
+            seats: Mutex::default(),
             draining: Mutex::default(),
         }
     }
@@ -78,6 +81,11 @@ impl Hub {
         self.sightings
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who may hold what has a cap.
+    pub(crate) fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Workers that are to take no more jobs.

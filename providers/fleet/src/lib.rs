@@ -26,6 +26,7 @@ mod payload;
 mod provider;
 mod replay;
 mod room;
+mod seats;
 mod server;
 mod settings;
 mod shared;

@@ -138,6 +138,12 @@ impl Lot {
         parked.or_else(|| self.ended.deployment(id))
     }
 
+    /// The deployment of a job that is parked.
+    pub(crate) fn parked(&self, id: &str) -> Option<Arc<str>> {
+        let entry = self.entries.get(id);
+        entry.map(|entry| entry.parked.deployment.clone())
+    }
+
     /// Judges a claim by `account`, whose run would be `run`.
     pub(crate) fn claim(
         &mut self,

@@ -188,6 +188,7 @@ impl Provider for Fleet {
         };
         if let Some(deployment) = gone {
             self.hub.lot().withdraw(&deployment);
+            self.hub.seats().forget(&deployment);
         }
         self.hub.redeployed();
         Ok(Deletion::Accepted)

@@ -135,6 +135,17 @@ impl Sightings {
         around
     }
 
+    /// Those that take jobs and say that they hold `deployment`, or load it.
+    pub(crate) fn holders(&self, deployment: &str, now: Moment) -> Vec<String> {
+        let holds = |seen: &SeenWorker| {
+            let takes = matches!(seen.report.state, WorkerState::Ready | WorkerState::Loading);
+            let mut held = seen.report.resident.iter();
+            takes && held.any(|it| it.deployment == deployment)
+        };
+        let holders = self.workers(now).into_iter().filter(holds);
+        holders.map(|seen| seen.report.worker).collect()
+    }
+
     /// Forgets reports of workers that are long gone.
     pub(crate) fn forget(&mut self, now: Moment) {
         self.reports

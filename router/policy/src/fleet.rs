@@ -36,5 +36,6 @@ pub use mib::Mib;
 pub use queue::{Peer, QueueView, Residence, WorkerView};
 pub use regroup::{Regroup, Waiting};
 pub use score::{Score, Scoring, score};
+pub use standing::outranks;
 pub use subscriptions::{Changes, Join, Leave, LeaveReason, subscriptions};
 pub use terms::Terms;

@@ -93,6 +93,8 @@ pub(crate) struct Agent {
     wishes: BTreeMap<String, Vec<Wish>>,
     /// Queues that are not joined before a moment, and how often that was put off.
     avoided: BTreeMap<String, (Moment, u32)>,
+    /// Models that enough other workers hold: they go once they have no job.
+    surplus: BTreeSet<String>,
     waiting: VecDeque<Waiting>,
     cold: Bucket,
     /// Since when no permit has been free.
@@ -155,6 +157,7 @@ impl Agent {
             last_served: BTreeMap::new(),
             wishes: BTreeMap::new(),
             avoided: BTreeMap::new(),
+            surplus: BTreeSet::new(),
             waiting: VecDeque::new(),
             busy_since: None,
             paused: false,

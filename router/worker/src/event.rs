@@ -145,4 +145,6 @@ pub(crate) enum End {
     GivenBack,
     /// Its gateway does not let this worker have it.
     Barred,
+    /// As many other workers hold its model as may.
+    Capped,
 }

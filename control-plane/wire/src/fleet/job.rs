@@ -95,6 +95,9 @@ pub enum Refusal {
     Superseded,
     /// 425 + `retry-after`: whether the last holder lives is not known yet. Ask again.
     Undecided,
+    /// 409: as many other workers hold its model as may. Give it back, and let
+    /// the model go.
+    Capped,
     /// 422: two workers died with it in hand. Make it a dead letter.
     Poison,
 }

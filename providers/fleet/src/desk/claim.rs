@@ -27,12 +27,14 @@ impl Hub {
         let now = self.clock.now();
         self.sightings()
             .claimed(&claim.worker, &claim.incarnation, now);
+        let seat = self.take_seat(job, &claim, now)?;
         let granted = {
             let sightings = self.sightings();
             let life = |holder: &_| sightings.life(holder, now);
             self.lot()
-                .claim(job, &claim, (&account.name, secret()), now, life)?
+                .claim(job, &claim, (&account.name, secret()), now, life)
         };
+        let granted = granted.inspect_err(|_| self.return_seat(seat))?;
         self.news.notify_one();
         let held = Held {
             hub: self.clone(),

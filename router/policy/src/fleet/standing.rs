@@ -1,6 +1,6 @@
 //! How workers order each other for a queue, without asking.
 
-use super::{Peer, QueueView, Terms, WorkerView};
+use super::{Identity, Peer, QueueView, Terms, WorkerView};
 
 /// How many workers that do not serve `queue` would take it before this one.
 ///
@@ -22,6 +22,11 @@ pub(super) fn ahead(worker: &WorkerView, queue: &QueueView, terms: &Terms) -> us
         .count()
 }
 
+/// Whether `one` has a better lot for `queue` than `other`. Lots never change.
+pub fn outranks(one: Identity, other: Identity, queue: Identity) -> bool {
+    (one.lot(queue, 0), one) < (other.lot(queue, 0), other)
+}
+
 /// How many of the workers that serve `queue` have a better lot than this one.
 ///
 /// Lots never change. So of several that joined at once, those within the cap
@@ -29,7 +34,6 @@ pub(super) fn ahead(worker: &WorkerView, queue: &QueueView, terms: &Terms) -> us
 /// know or do not know yet; and each of the others leaves as soon as it knows.
 pub(super) fn outranked(worker: &WorkerView, queue: &QueueView) -> usize {
     let me = worker.reported.id;
-    let own = (me.lot(queue.id, 0), me);
-    let better = |other: &&super::Identity| (other.lot(queue.id, 0), **other) < own;
+    let better = |other: &&Identity| outranks(**other, me, queue.id);
     queue.holders.iter().filter(better).count()
 }

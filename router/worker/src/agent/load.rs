@@ -189,6 +189,20 @@ impl Agent {
         }
     }
 
+    /// Unloads models that enough others hold, once they have no job here.
+    pub(super) fn shed_surplus(&mut self) {
+        for model in std::mem::take(&mut self.surplus) {
+            match self.residents.get(&model).map(|entry| entry.stage) {
+                Some(Stage::Ready) if self.in_hand(&model) == 0 => {
+                    tracing::info!(deployment = model, "unloaded: enough other workers hold it");
+                    self.unload(&model);
+                }
+                Some(Stage::Ready | Stage::Loading) => drop(self.surplus.insert(model)),
+                Some(Stage::Leaving) | None => {}
+            }
+        }
+    }
+
     /// Unloads a model that nobody uses.
     pub(super) fn unload(&mut self, deployment: &str) {
         const AGAIN: Duration = Duration::from_secs(5);

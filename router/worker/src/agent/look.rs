@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use thermocline_policy::Moment;
-use thermocline_policy::fleet::{Identity, Mib, QueueView, Terms, WorkerView, subscriptions};
+use thermocline_policy::fleet::{
+    Identity, LeaveReason, Mib, QueueView, Terms, WorkerView, subscriptions,
+};
 
 use super::{Agent, Phase};
 use crate::demand::Work;
@@ -37,6 +39,7 @@ impl Agent {
                 .iter()
                 .for_each(|model| self.let_go(model, now));
             self.choose_queues(now);
+            self.shed_surplus();
             self.settle_turns(now);
             self.warm_up(now);
             self.widen_subscriptions();
@@ -80,6 +83,9 @@ impl Agent {
         for leave in &changes.leave {
             tracing::debug!(queue = leave.queue, reason = ?leave.reason, "left");
             self.leave(leave.queue);
+            if leave.reason == LeaveReason::OverCap {
+                self.surplus.insert(leave.queue.to_owned());
+            }
         }
         let wanted: BTreeSet<&str> = changes.join.iter().map(|join| join.queue).collect();
         for queue in looked_into

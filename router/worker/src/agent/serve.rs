@@ -103,6 +103,7 @@ impl Agent {
                 self.inspect();
                 self.put_off(queue);
             }
+            End::Capped => self.yield_place(queue),
             End::NoRoom | End::Barred | End::GivenBack => self.put_off(queue),
             // What nobody wants is announced by nobody: there may be more of it.
             End::Unwanted => self.demands.perhaps_more(queue),
@@ -122,7 +123,18 @@ impl Agent {
         self.leave(queue);
     }
 
+    /// Others hold its model, as many as may: it is let go here. This says
+    /// nothing against the queue, and is soon looked at again.
+    fn yield_place(&mut self, queue: &str) {
+        let until = self.clock.now() + FIRST_PUT_OFF;
+        self.avoided.insert(queue.to_owned(), (until, 0));
+        self.leave(queue);
+        self.surplus.insert(queue.to_owned());
+        self.shed_surplus();
+    }
+
     pub(super) fn join(&mut self, queue: &str) {
+        self.surplus.remove(queue);
         self.served.entry(queue.to_owned()).or_default();
     }
 

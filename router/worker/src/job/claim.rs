@@ -30,6 +30,8 @@ pub(super) enum NotGranted {
     GiveBack,
     /// It is not for this worker.
     Barred,
+    /// As many others hold its model as may.
+    Capped,
     /// Whether it was granted is not known: it must be another attempt.
     Unclear,
 }
@@ -81,6 +83,7 @@ impl Bench {
                 Refusal::Poison => NotGranted::Poison,
                 Refusal::Auth | Refusal::Forbidden => NotGranted::Barred,
                 Refusal::Undecided => NotGranted::GiveBack,
+                Refusal::Capped => NotGranted::Capped,
                 Refusal::Abandoned
                 | Refusal::ClientLeft
                 | Refusal::Expired

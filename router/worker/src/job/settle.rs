@@ -41,6 +41,7 @@ impl Bench {
             NotGranted::Unwanted => self.done(delivery, End::Unwanted).await,
             NotGranted::GiveBack => given_back(delivery, End::GivenBack).await,
             NotGranted::Barred => given_back(delivery, End::Barred).await,
+            NotGranted::Capped => given_back(delivery, End::Capped).await,
             NotGranted::Unclear => {
                 let body = delivery.body().clone();
                 lost_or(delivery.retry(body, UNCLEAR_PAUSE).await, End::Retried)

@@ -55,6 +55,8 @@ pub(crate) struct State {
     pub(crate) draining: Vec<String>,
     /// The most attempts that a claim was the next of.
     pub(crate) most_attempts: u32,
+    /// Workers that a capped deployment is kept for.
+    pub(crate) seats: BTreeMap<String, BTreeSet<String>>,
     /// It does not announce.
     pub(crate) silent: bool,
 }
@@ -224,6 +226,10 @@ impl Gateway {
         }
         if parked.deadline <= self.clock.now() {
             return Err(Refusal::Expired);
+        }
+        let seats = state.seats.get(&parked.deployment);
+        if seats.is_some_and(|seats| !seats.contains(&claim.worker)) {
+            return Err(Refusal::Capped);
         }
         let holders = state.holders.get(&job.id);
         let dead = holders

@@ -106,3 +106,23 @@ async fn preemptible_work_yields_also_when_its_queue_was_left_and_joined_again()
     stage.pass(seconds(10)).await;
     assert!(stage.gateway.result(&urgent).is_some());
 }
+
+#[tokio::test]
+async fn who_may_not_hold_a_model_any_more_gives_its_job_back_and_lets_the_model_go() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |model| model.terms.max_workers = 1);
+    let node = stage.worker("gpu-1", 2, 4_000).await;
+    stage.submit("m", "x").await;
+    stage.pass(seconds(2)).await;
+    assert_eq!(node.runtime.script().loads, ["m"]);
+    let others = [("m".to_owned(), ["gpu-2".to_owned()].into())];
+    stage.gateway.state().seats = others.into();
+    let job = stage.submit("m", "y").await;
+    stage.pass(seconds(2)).await;
+    assert_eq!(node.runtime.script().unloads, ["m"]);
+    assert_eq!(stage.waiting("m").await, 1);
+    stage.gateway.state().seats.clear();
+    stage.pass(seconds(10)).await;
+    assert!(stage.gateway.result(&job).is_some());
+    assert_eq!(stage.gateway.state().most_attempts, 0, "nothing was begun");
+}
