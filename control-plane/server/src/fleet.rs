@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use thermocline_provider::fleet::{SeenQueue, SeenWorker, SharedFleet};
+use thermocline_wire::fleet::WorkerState;
 
 use crate::control::ControlPlane;
 use crate::dead_letters::DeadLetterSettings;
@@ -50,7 +51,12 @@ impl ControlPlane {
 
 /// Jobs in hand ÷ jobs that may be, over `workers`; `None` where none may be.
 pub(crate) fn utilisation(workers: &[SeenWorker]) -> Option<f64> {
-    let sum = |of: fn(&SeenWorker) -> u32| workers.iter().map(|w| f64::from(of(w))).sum::<f64>();
+    // Whom no gateway knows can take no job, however free.
+    let known = |worker: &&SeenWorker| worker.report.state != WorkerState::Barred;
+    let sum = |of: fn(&SeenWorker) -> u32| {
+        let known = workers.iter().filter(known);
+        known.map(|worker| f64::from(of(worker))).sum::<f64>()
+    };
     let permits = sum(|worker| worker.report.permits);
     (permits > 0.0).then(|| sum(|worker| worker.report.in_flight) / permits)
 }

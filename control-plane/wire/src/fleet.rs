@@ -8,10 +8,12 @@
 //! | `POST /v1/jobs/{id}/result`, a [`frame`] with the [`ResultHead`], then the body | 204 when it has reached the client |
 //! | `POST /v1/jobs/{id}/failure`, a [`Failure`] | 204 |
 //! | `GET /v1/models/{deployment}` | the [`Model`] |
+//! | `GET /v1/access` | the [`Access`] of its token |
 //!
 //! Refusals are problem+json whose `code` is a [`Refusal`]. Times travel as
 //! what remains, since clocks differ.
 
+mod access;
 mod announce;
 mod job;
 mod model;
@@ -19,6 +21,7 @@ mod nouns;
 
 use serde::Serialize;
 
+pub use access::{Access, allows};
 pub use announce::{Demand, QueueDemand, Report, Resident, WorkerState};
 pub use job::{
     Claim, Class, Ending, Failure, FailureKind, Grant, Job, Obituary, Refusal, ResultHead,

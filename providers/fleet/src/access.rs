@@ -4,6 +4,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use thermocline_wire::fleet::{self as wire, allows};
 
 /// A worker's credential: what its token may pull.
 #[derive(Debug, Clone)]
@@ -25,14 +26,16 @@ impl Account {
         }
     }
 
+    /// What it may do.
+    pub(crate) fn access(&self) -> wire::Access {
+        wire::Access {
+            may_pull: self.may_pull.clone(),
+        }
+    }
+
     /// Whether it may pull `deployment`.
     pub(crate) fn may_pull(&self, deployment: &str) -> bool {
-        self.may_pull
-            .iter()
-            .any(|pattern| match pattern.strip_suffix('*') {
-                Some(beginning) => deployment.starts_with(beginning),
-                None => pattern == deployment,
-            })
+        allows(&self.may_pull, deployment)
     }
 }
 

@@ -61,6 +61,10 @@ impl Hub {
         let account = self.access.account(&head.headers).ok_or(Refusal::Auth)?;
         let path: Vec<&str> = head.uri.path().split('/').skip(1).collect();
         match (&head.method, path.as_slice()) {
+            (&Method::GET, ["v1", "access"]) => {
+                let access = account.access();
+                Ok(json_body(StatusCode::OK, "application/json", &access))
+            }
             (&Method::GET, ["v1", "models", deployment]) => self.tell_model(account, deployment),
             (&Method::POST, ["v1", "jobs", job, call]) => {
                 self.admit(account, job)?;

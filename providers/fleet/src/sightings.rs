@@ -179,6 +179,7 @@ mod tests {
             free_mib: 0,
             resident: Vec::new(),
             subscribed: vec!["m".to_owned()],
+            may_pull: None,
             loads: 0,
             evictions: 0,
             jobs: 0,

@@ -32,6 +32,7 @@ fn view<'a>(
         waiting: if index % 10 < 3 { index as u32 } else { 0 },
         oldest: Duration::from_millis(index as u64),
         holders: if index % 10 < 2 { holders } else { &[] },
+        barred: &[],
         residence: if index % 10 == 9 {
             Residence::Resident
         } else {

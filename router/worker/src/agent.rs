@@ -2,6 +2,7 @@
 //! which job is next. Everything that takes time runs in tasks of its own, and
 //! comes back as an [`Event`].
 
+mod access;
 mod adopt;
 mod hands;
 mod hear;
@@ -37,6 +38,7 @@ use crate::job::Bench;
 use crate::peers::Peers;
 use crate::residents::Residents;
 use crate::{Memory, Runtime, Settings};
+use access::Accesses;
 use adopt::Adoption;
 use hands::Hands;
 use prewarm::Start;
@@ -57,6 +59,8 @@ enum Phase {
     Down,
     /// A gateway wants it to take no more, until it does not.
     Resting,
+    /// No gateway knows its token.
+    Barred,
     /// It ends what it has, and then itself.
     Draining,
 }
@@ -84,6 +88,8 @@ pub(crate) struct Agent {
     start: Option<Start>,
     /// Until it is decided what of an earlier life is adopted.
     adoption: Option<Adoption>,
+    /// What gateways say of its token.
+    access: Accesses,
     demands: Demands,
     peers: Peers,
     residents: Residents,
@@ -149,6 +155,7 @@ impl Agent {
             phase: Phase::Down,
             start: Some(Start::Listening(heard_by)),
             adoption: None,
+            access: Accesses::default(),
             demands: Demands::default(),
             peers: Peers::default(),
             residents: Residents::default(),
@@ -225,6 +232,7 @@ impl Agent {
             Event::Runtime(seen) => self.runtime_seen(seen),
             Event::Demand(body) => self.hear_demand(&body),
             Event::Report(body) => self.hear_report(&body),
+            Event::Access { reply_to, answer } => self.access_told(reply_to, answer),
             Event::Knows { reply_to, answer } => {
                 let _asker_left = answer.send(self.demands.knows(&reply_to, self.clock.now()));
             }

@@ -83,6 +83,12 @@ impl Demands {
         said.any(|name| name == worker)
     }
 
+    /// The gateways that are heard of, by their reply addresses.
+    pub(crate) fn gateways(&self) -> BTreeSet<String> {
+        let named = self.gateways.keys().filter(|it| !it.is_empty());
+        named.cloned().collect()
+    }
+
     /// Whether `reply_to` has been heard and is not silent.
     pub(crate) fn knows(&self, reply_to: &str, now: Moment) -> bool {
         let heard = self.gateways.get(reply_to);

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use thermocline_broker::Delivery;
 use thermocline_policy::Moment;
-use thermocline_wire::fleet::Model;
+use thermocline_wire::fleet::{Access, Model};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::LoadError;
+use crate::gateway::CallError;
 
 /// A permit to run one job.
 pub(crate) type Permit = OwnedSemaphorePermit;
@@ -61,6 +62,11 @@ pub(crate) enum Event {
     Demand(Bytes),
     /// A worker reported.
     Report(Bytes),
+    /// What a gateway said of this worker's token.
+    Access {
+        reply_to: String,
+        answer: Result<Access, CallError>,
+    },
     /// Whether a gateway is heard of.
     Knows {
         reply_to: String,

@@ -8,7 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use thermocline_wire::fleet::{Claim, Ending, Failure, Grant, Job, Model, Refusal, ResultHead};
+use thermocline_wire::fleet::{
+    Access, Claim, Ending, Failure, Grant, Job, Model, Refusal, ResultHead,
+};
 
 use crate::Body;
 
@@ -80,4 +82,10 @@ pub trait Gateways: Send + Sync {
     /// # Errors
     /// [`CallError`].
     async fn model(&self, reply_to: &str, deployment: &str) -> Result<Model, CallError>;
+
+    /// What this worker may do at the gateway at `reply_to`.
+    ///
+    /// # Errors
+    /// [`CallError`]; [`Refusal::Auth`] where its token is not known.
+    async fn access(&self, reply_to: &str) -> Result<Access, CallError>;
 }

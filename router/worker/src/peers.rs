@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thermocline_policy::Moment;
 use thermocline_policy::fleet::{Eviction, Heat, Identity, Mib, Peer};
-use thermocline_wire::fleet::{Report, Resident, WorkerState};
+use thermocline_wire::fleet::{Report, Resident, WorkerState, allows};
 
 use elsewhere::Elsewhere;
 
@@ -25,6 +25,7 @@ struct Heard {
     takes: bool,
     serves: BTreeSet<Identity>,
     holds: Vec<Resident>,
+    may_pull: Option<Vec<String>>,
     until: Moment,
     incarnation: String,
     sequence: u64,
@@ -74,6 +75,15 @@ impl Peers {
         famous
     }
 
+    /// Those that may not pull `queue`.
+    pub(crate) fn barred(&self, queue: &str) -> Vec<Identity> {
+        let barred = self.heard.values().filter(|heard| {
+            let may_pull = heard.may_pull.as_ref();
+            may_pull.is_some_and(|patterns| !allows(patterns, queue))
+        });
+        barred.map(|heard| heard.peer.id).collect()
+    }
+
     /// Those that serve `queue`.
     pub(crate) fn holders(&self, queue: Identity) -> Vec<Identity> {
         let taking = self.heard.values().filter(|heard| heard.takes);
@@ -112,6 +122,7 @@ fn heard(report: &Report, now: Moment) -> Heard {
         takes,
         serves: serves.collect(),
         holds: report.resident.clone(),
+        may_pull: report.may_pull.clone(),
         until: now + Duration::from_millis(report.valid_ms),
         incarnation: report.incarnation.clone(),
         sequence: report.sequence,

@@ -149,6 +149,7 @@ impl FakeFleet {
                 free_mib: 24_576,
                 resident: Vec::new(),
                 subscribed: Vec::new(),
+                may_pull: None,
                 loads: 7,
                 evictions: 5,
                 jobs: 100,

@@ -53,12 +53,20 @@ fn answer(path: &str, state: WorkerState) -> Response<Full<Bytes>> {
     let takes = matches!(state, WorkerState::Ready | WorkerState::Loading);
     let (status, text) = match (path, takes) {
         ("/healthz", _) | ("/readyz", true) => (StatusCode::OK, "ok\n"),
-        ("/readyz", false) => (StatusCode::SERVICE_UNAVAILABLE, "it takes no jobs now\n"),
+        ("/readyz", false) => (StatusCode::SERVICE_UNAVAILABLE, why(state)),
         _ => (StatusCode::NOT_FOUND, "no such path\n"),
     };
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
     *response.status_mut() = status;
     response
+}
+
+const fn why(state: WorkerState) -> &'static str {
+    match state {
+        WorkerState::Barred => "no gateway knows its token\n",
+        WorkerState::Down => "its runtime is down\n",
+        _ => "it takes no jobs now\n",
+    }
 }
 
 #[cfg(test)]
@@ -71,7 +79,11 @@ mod tests {
         for state in [WorkerState::Ready, WorkerState::Loading] {
             assert_eq!(status("/readyz", state), 200);
         }
-        for state in [WorkerState::Down, WorkerState::Draining] {
+        for state in [
+            WorkerState::Down,
+            WorkerState::Draining,
+            WorkerState::Barred,
+        ] {
             assert_eq!(
                 (status("/healthz", state), status("/readyz", state)),
                 (200, 503)

@@ -70,6 +70,7 @@ mod tests {
                 free_mib: 0,
                 resident: Vec::new(),
                 subscribed: Vec::new(),
+                may_pull: None,
                 loads: 0,
                 evictions: 0,
                 jobs,

@@ -65,6 +65,10 @@ pub struct Report {
     pub resident: Vec<Resident>,
     /// The queues that it serves.
     pub subscribed: Vec<String>,
+    /// What its token may pull; see [`allows`](super::allows). `None` while no
+    /// gateway has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_pull: Option<Vec<String>>,
     /// Models loaded since its start.
     pub loads: u64,
     /// Models evicted since its start.
@@ -87,6 +91,8 @@ pub enum WorkerState {
     Down,
     /// Ends what it has, and takes none.
     Draining,
+    /// No gateway knows its token: takes none.
+    Barred,
 }
 
 /// One model that a worker holds.

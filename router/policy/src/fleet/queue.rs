@@ -49,6 +49,8 @@ pub struct QueueView<'a> {
     /// The other workers that serve it, by their last reports. Who has only joined
     /// it and neither has nor loads its model serves nobody.
     pub holders: &'a [Identity],
+    /// Those of the other workers that may not pull it.
+    pub barred: &'a [Identity],
     /// Whether this worker holds the model.
     pub residence: Residence,
     /// Whether this worker serves the queue.

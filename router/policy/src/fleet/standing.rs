@@ -4,7 +4,7 @@ use super::{Identity, Peer, QueueView, Terms, WorkerView};
 
 /// How many workers that do not serve `queue` would take it before this one.
 ///
-/// First those that are not busy, then those that have room without evicting
+/// Who may not pull it takes no turn. First those that are not busy, then those that have room without evicting
 /// anything, then by lot: once all are full, a model mostly comes back to the same
 /// worker, which knows how much it is used. Each worker counts with what it last
 /// reported, this one too, so all arrive at the same order; while reports are on
@@ -15,7 +15,10 @@ pub(super) fn ahead(worker: &WorkerView, queue: &QueueView, terms: &Terms) -> us
         (peer.busy, crowded, peer.id.lot(queue.id, 0), peer.id)
     };
     let own = place(&worker.reported);
-    let able = |peer: &&Peer| peer.shape == terms.shape && peer.memory >= terms.memory;
+    let able = |peer: &&Peer| {
+        let fits = peer.shape == terms.shape && peer.memory >= terms.memory;
+        fits && !queue.barred.contains(&peer.id)
+    };
     let others = worker.peers.iter().filter(able);
     others
         .filter(|peer| place(peer) < own && !queue.holders.contains(&peer.id))

@@ -89,6 +89,7 @@ fn view<'a>(
         waiting: queues.of[model].waiting.len() as u32,
         oldest: queues.of[model].oldest(now),
         holders,
+        barred: &[],
         residence: worker.memory.residence(model),
         subscribed: worker.served[model],
         last_served: worker.last_served[model],

@@ -19,6 +19,7 @@ impl Agent {
         let wanted = demand.queues.iter().any(|queue| queue.waiting > 0);
         self.demands.hear(demand, now);
         self.rest_if_asked();
+        self.ask_for_access(now);
         if wanted {
             self.next_look = self.next_look.min(now + SOON);
         }

@@ -16,6 +16,7 @@ struct Row {
     work: Option<Work>,
     terms: Option<Terms>,
     holders: Vec<Identity>,
+    barred: Vec<Identity>,
 }
 
 pub(super) fn identity(queue: &str) -> Identity {
@@ -30,6 +31,7 @@ impl Agent {
         self.demands.forget(now);
         self.peers.forget(&self.settings.eviction, now);
         self.rest_if_asked();
+        self.ask_for_access(now);
         self.residents.forget(&self.settings.eviction, now);
         self.forget(now);
         self.adopt_left(now);
@@ -119,7 +121,7 @@ impl Agent {
             .collect();
         let rows = known
             .into_iter()
-            .filter(|queue| !self.is_avoided(queue, now));
+            .filter(|queue| !self.is_avoided(queue, now) && self.may_pull(queue));
         rows.map(|queue| self.row(queue, now)).collect()
     }
 
@@ -134,6 +136,7 @@ impl Agent {
         Row {
             terms: terms.map(Into::into),
             holders: self.peers.holders(identity(queue)),
+            barred: self.peers.barred(queue),
             queue: queue.to_owned(),
             work,
         }
@@ -148,6 +151,7 @@ impl Agent {
             waiting: work.map_or(0, |work| work.waiting),
             oldest: work.map_or_else(Default::default, |work| work.oldest),
             holders: &row.holders,
+            barred: &row.barred,
             residence: self.residents.residence(&row.queue),
             subscribed: self.served.contains_key(&row.queue) && self.holds(&row.queue),
             last_served: self.last_served.get(&row.queue).copied(),

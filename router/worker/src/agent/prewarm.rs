@@ -42,7 +42,9 @@ impl Agent {
         let known: Vec<(&str, Terms, Fame)> = famous
             .into_iter()
             .filter(|(model, _)| {
-                self.residents.get(model).is_none() && !self.is_avoided(model, now)
+                self.residents.get(model).is_none()
+                    && !self.is_avoided(model, now)
+                    && self.may_pull(model)
             })
             .filter_map(|(model, fame)| Some((model, (&self.work(model)?.1).into(), fame)))
             .collect();

@@ -110,6 +110,7 @@ impl Agent {
             free_mib: read.map_or(free, |read| read.min(free)),
             resident: self.residents.report(self.settings.eviction.half_life, now),
             subscribed: self.report.subscribed.clone(),
+            may_pull: self.access.may_pull(),
             loads: self.residents.loads,
             evictions: self.residents.evictions,
             jobs: self.bench.runs.load(Ordering::Relaxed),
@@ -127,6 +128,7 @@ impl Agent {
             Phase::Taking if self.residents.loading() => WorkerState::Loading,
             Phase::Taking => WorkerState::Ready,
             Phase::Down => WorkerState::Down,
+            Phase::Barred => WorkerState::Barred,
             Phase::Resting | Phase::Draining => WorkerState::Draining,
         }
     }

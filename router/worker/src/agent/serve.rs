@@ -104,7 +104,11 @@ impl Agent {
                 self.put_off(queue);
             }
             End::Capped => self.yield_place(queue),
-            End::NoRoom | End::Barred | End::GivenBack => self.put_off(queue),
+            End::Barred => {
+                self.put_off(queue);
+                self.ask_anew();
+            }
+            End::NoRoom | End::GivenBack => self.put_off(queue),
             // What nobody wants is announced by nobody: there may be more of it.
             End::Unwanted => self.demands.perhaps_more(queue),
             End::Lost | End::Retried | End::Buried => {}

@@ -68,7 +68,7 @@ impl Agent {
             .iter()
             .for_each(|deployment| self.died(deployment));
         match (self.phase, seen.alive) {
-            (Phase::Taking | Phase::Resting, false) => {
+            (Phase::Taking | Phase::Resting | Phase::Barred, false) => {
                 tracing::warn!("the runtime is down: no job is taken before it is back");
                 self.phase = Phase::Down;
                 self.stop_taking();
@@ -77,6 +77,7 @@ impl Agent {
                 tracing::info!("the runtime is up: jobs are taken");
                 self.phase = Phase::Taking;
                 self.next_look = self.clock.now();
+                self.settle_access();
                 self.inspect();
             }
             _ => {}

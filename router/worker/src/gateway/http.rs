@@ -9,10 +9,11 @@ use futures_util::{FutureExt, StreamExt};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use thermocline_clock::Clock;
 use thermocline_wire::fleet::{
-    Claim, Ending, Failure, Grant, Job, MOST_FRAME, Model, Refusal, ResultHead, frame,
+    Access, Claim, Ending, Failure, Grant, Job, MOST_FRAME, Model, Refusal, ResultHead, frame,
 };
 
 use super::frames::Frames;
@@ -73,6 +74,17 @@ impl HttpGateways {
         }
         let request = self.client.request(method, format!("{base}{path}"));
         Ok(request.bearer_auth(&self.token))
+    }
+
+    async fn read<T: DeserializeOwned>(&self, reply_to: &str, path: &str) -> Result<T, CallError> {
+        let request = self.request(Method::GET, reply_to, path)?;
+        let asked = async {
+            let mut response = answered(request).await?;
+            let text = bounded(&mut response, MOST_FRAME).await;
+            let read = text.and_then(|text| serde_json::from_slice(&text).ok());
+            read.ok_or(CallError::Unclear)
+        };
+        self.within(asked).await
     }
 
     async fn within<T>(
@@ -149,15 +161,12 @@ impl Gateways for HttpGateways {
     }
 
     async fn model(&self, reply_to: &str, deployment: &str) -> Result<Model, CallError> {
-        let path = format!("/v1/models/{deployment}");
-        let request = self.request(Method::GET, reply_to, &path)?;
-        let asked = async {
-            let mut response = answered(request).await?;
-            let text = bounded(&mut response, MOST_FRAME).await;
-            let model = text.and_then(|text| serde_json::from_slice(&text).ok());
-            model.ok_or(CallError::Unclear)
-        };
-        self.within(asked).await
+        self.read(reply_to, &format!("/v1/models/{deployment}"))
+            .await
+    }
+
+    async fn access(&self, reply_to: &str) -> Result<Access, CallError> {
+        self.read(reply_to, "/v1/access").await
     }
 }
 

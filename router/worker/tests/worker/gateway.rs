@@ -13,7 +13,8 @@ use thermocline_broker::{Broker, MemoryBroker, Topic};
 use thermocline_clock::Clock;
 use thermocline_policy::Moment;
 use thermocline_wire::fleet::{
-    Claim, Demand, Ending, Failure, Grant, Job, Model, QueueDemand, Refusal, ResultHead,
+    Access, Claim, Demand, Ending, Failure, Grant, Job, Model, QueueDemand, Refusal, ResultHead,
+    allows,
 };
 use thermocline_worker::{CallError, Gateways, Granted, Sent};
 use tokio::sync::oneshot;
@@ -57,6 +58,10 @@ pub(crate) struct State {
     pub(crate) most_attempts: u32,
     /// Workers that a capped deployment is kept for.
     pub(crate) seats: BTreeMap<String, BTreeSet<String>>,
+    /// Workers whose token is not known.
+    pub(crate) strangers: BTreeSet<String>,
+    /// What workers may pull that may not pull everything.
+    pub(crate) may_pull: BTreeMap<String, Vec<String>>,
     /// It does not announce.
     pub(crate) silent: bool,
 }
@@ -258,6 +263,10 @@ impl Gateways for Reached {
         if gateway.state().cut_off.contains(worker) {
             return Err(CallError::Unreachable);
         }
+        let access = self.access(&job.reply_to).await?;
+        if !allows(&access.may_pull, &job.deployment) {
+            return gateway.refuse(Refusal::Forbidden);
+        }
         if let Err(refusal) = gateway.check(job, claim) {
             return gateway.refuse(refusal);
         }
@@ -325,5 +334,14 @@ impl Gateways for Reached {
         }
         let model = self.0.state().models.get(deployment).cloned();
         model.ok_or(CallError::Unclear)
+    }
+
+    async fn access(&self, _: &str) -> Result<Access, CallError> {
+        if self.0.state().strangers.contains(&self.1) {
+            return self.0.refuse(Refusal::Auth);
+        }
+        let may_pull = self.0.state().may_pull.get(&self.1).cloned();
+        let may_pull = may_pull.unwrap_or_else(|| vec!["*".to_owned()]);
+        Ok(Access { may_pull })
     }
 }

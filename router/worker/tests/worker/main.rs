@@ -2,6 +2,7 @@
 //! until the test moves it.
 #![allow(clippy::unwrap_used)] // the lint knows test functions, not what they call
 
+mod access;
 mod adopts;
 mod cable;
 mod cache;

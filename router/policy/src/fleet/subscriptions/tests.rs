@@ -46,6 +46,7 @@ fn queue<'a>(name: &'a str, terms: &'a Terms) -> QueueView<'a> {
         waiting: 0,
         oldest: Duration::ZERO,
         holders: &[],
+        barred: &[],
         residence: Residence::Absent,
         subscribed: false,
         last_served: None,
