@@ -99,7 +99,7 @@ mod tests {
             ("invalid", "start_failed"),
             ("auth", "start_failed"),
             ("no_daemon", "start_failed"),
-            ("unavailable", "start_failed"),
+            ("unavailable", "unavailable"),
             ("quota", "no_capacity"),
             ("no_capacity", "no_capacity"),
             ("port_conflict", "port_conflict"),
