@@ -33,6 +33,12 @@ pub(crate) const EXPIRED: Excuse = Excuse {
     detail: "the deadline passed before a worker of the fleet had answered",
 };
 
+pub(crate) const COLD: Excuse = Excuse {
+    status: StatusCode::SERVICE_UNAVAILABLE,
+    code: "cold_start_timeout",
+    detail: "no worker of the fleet has loaded the model within the time that this request may wait",
+};
+
 /// A parked request's stay, from its place to the end of its answer. However
 /// it ends, dropping this is what ends it.
 pub(crate) struct Stay {

@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use subtle::ConstantTimeEq;
-use thermocline_policy::{Moment, REMAINING_HEADER};
+use thermocline_policy::{COLD_HEADER, Moment, REMAINING_HEADER};
 use thermocline_wire::fleet::{DEPLOYMENT_HEADER as DEPLOYMENT, Job};
 use tokio::sync::oneshot;
 use ulid::Ulid;
@@ -94,7 +94,9 @@ impl Hub {
             .clock
             .timeout_at(deadline, self.take_in(head, body, (now, deadline)));
         let (parked, stay) = timed.await.map_err(|_| answer::EXPIRED)??;
-        self.await_answer(parked, stay).await
+        let cold = text(&head.headers, COLD_HEADER).parse().ok();
+        let cold = cold.map_or(Moment::NEVER, |left| now + Duration::from_millis(left));
+        self.await_answer(parked, stay, cold).await
     }
 
     /// A request that says nothing of its deadline is the control plane's: the
@@ -149,9 +151,18 @@ impl Hub {
         self: &Arc<Self>,
         parked: Parked,
         mut stay: Stay,
+        cold: Moment,
     ) -> Result<Response<Body>, Excuse> {
         let (method, deadline) = (parked.method.clone(), parked.deadline);
-        let reply = self.clock.timeout_at(deadline, self.reply(parked)).await;
+        let start = self.start_too_late(parked.deployment.clone(), cold);
+        let reply = tokio::select! {
+            biased;
+            reply = self.clock.timeout_at(deadline, self.reply(parked)) => reply,
+            () = start => {
+                stay.ended = Some(Ended::Expired);
+                return Err(answer::COLD);
+            }
+        };
         let ended = match &reply {
             Err(_) => Some(Ended::Expired),
             Ok(None) => Some(Ended::Withdrawn),
@@ -161,6 +172,14 @@ impl Hub {
         match reply.map_err(|_| answer::EXPIRED)?.ok_or(NO_QUEUE)? {
             Reply::Answer(answer) => answer::response(answer, &method, stay),
             other => Err(answer::excuse(&other)),
+        }
+    }
+
+    /// Ends at `cold`, unless a worker has the model loaded by then.
+    async fn start_too_late(&self, deployment: Arc<str>, cold: Moment) {
+        self.clock.sleep_until(cold).await;
+        if self.sightings().is_loaded(&deployment, self.clock.now()) {
+            std::future::pending().await
         }
     }
 

@@ -122,7 +122,7 @@ impl Sightings {
         let mut around: HashMap<String, Around> = HashMap::new();
         for seen in self.workers(now) {
             let report = seen.report;
-            let takes = matches!(report.state, WorkerState::Ready | WorkerState::Loading);
+            let takes = takes(&report);
             for deployment in report.subscribed.into_iter().filter(|_| takes) {
                 let serve = &mut around.entry(deployment).or_default().serve;
                 serve.push(report.worker.clone());
@@ -138,12 +138,19 @@ impl Sightings {
     /// Those that take jobs and say that they hold `deployment`, or load it.
     pub(crate) fn holders(&self, deployment: &str, now: Moment) -> Vec<String> {
         let holds = |seen: &SeenWorker| {
-            let takes = matches!(seen.report.state, WorkerState::Ready | WorkerState::Loading);
             let mut held = seen.report.resident.iter();
-            takes && held.any(|it| it.deployment == deployment)
+            takes(&seen.report) && held.any(|it| it.deployment == deployment)
         };
         let holders = self.workers(now).into_iter().filter(holds);
         holders.map(|seen| seen.report.worker).collect()
+    }
+
+    /// Whether one that takes jobs says that it has `deployment` loaded.
+    pub(crate) fn is_loaded(&self, deployment: &str, now: Moment) -> bool {
+        self.workers(now).iter().any(|seen| {
+            let mut held = seen.report.resident.iter();
+            takes(&seen.report) && held.any(|it| it.deployment == deployment && !it.loading)
+        })
     }
 
     /// Forgets reports of workers that are long gone.
@@ -153,6 +160,10 @@ impl Sightings {
         self.lives
             .retain(|_, heard| now.since(heard.at) < REMEMBERED);
     }
+}
+
+const fn takes(report: &Report) -> bool {
+    matches!(report.state, WorkerState::Ready | WorkerState::Loading)
 }
 
 #[cfg(test)]

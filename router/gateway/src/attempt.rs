@@ -171,6 +171,7 @@ impl Gateway {
         let remaining = sent.until(call.patience.whole);
         Patience {
             remaining,
+            cold: sent.until(call.patience.cold),
             head_by: wall.saturating_add(sent.until(by)),
             whole_by: wall.saturating_add(remaining),
         }

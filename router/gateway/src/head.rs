@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::HeaderName;
 use http::header::UPGRADE;
 use http::request::Parts;
-use thermocline_policy::{HEAD_BY_HEADER, HostHeader, REMAINING_HEADER, WHOLE_BY_HEADER};
+use thermocline_policy::{
+    COLD_HEADER, HEAD_BY_HEADER, HostHeader, REMAINING_HEADER, WHOLE_BY_HEADER,
+};
 use thermocline_table::Target;
 
 use crate::call::Client;
@@ -33,6 +35,8 @@ pub(crate) struct HeadContext<'c> {
 pub(crate) struct Patience {
     /// What is left of the deadline.
     pub(crate) remaining: Duration,
+    /// What is left for a start.
+    pub(crate) cold: Duration,
     /// Until when its head is waited for, since 1970.
     pub(crate) head_by: Duration,
     /// Until when all of it is waited for, since 1970.
@@ -59,6 +63,7 @@ pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext
     }
     if let Some(patience) = &context.patience {
         put_millis(&mut out, REMAINING_HEADER, patience.remaining);
+        put_millis(&mut out, COLD_HEADER, patience.cold);
         put_millis(&mut out, HEAD_BY_HEADER, patience.head_by);
         put_millis(&mut out, WHOLE_BY_HEADER, patience.whole_by);
     }

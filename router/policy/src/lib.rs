@@ -49,8 +49,8 @@ pub use regret::Regret;
 pub use scale::{Desired, Fewer, Target, TierLoad, scale};
 pub use shadow::{Shadow, SlotCost};
 pub use spec::{
-    Activity, Budget, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue, FLEET,
-    FleetOptions, Forced, HEAD_BY_HEADER, Health, HostHeader, Limits, Live, Load, LocalTier,
+    Activity, Budget, COLD_HEADER, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue,
+    FLEET, FleetOptions, Forced, HEAD_BY_HEADER, Health, HostHeader, Limits, Live, Load, LocalTier,
     Objective, PodTier, PolicyMode, PolicySpec, Protocol, REMAINING_HEADER, Ready, Resources,
     Routes, Selection, ServerlessTier, Settings, Shape, Spec, Strategy, Tiers, WHOLE_BY_HEADER,
     is_dns_label,

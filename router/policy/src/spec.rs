@@ -12,8 +12,8 @@ use crate::Tier;
 pub use check::is_dns_label;
 pub use settings::{Defaults, Settings};
 pub use tiers::{
-    DedicatedTier, FLEET, FleetOptions, HEAD_BY_HEADER, HostHeader, LocalTier, PodTier,
-    REMAINING_HEADER, ServerlessTier, Shape, Tiers, WHOLE_BY_HEADER,
+    COLD_HEADER, DedicatedTier, FLEET, FleetOptions, HEAD_BY_HEADER, HostHeader, LocalTier,
+    PodTier, REMAINING_HEADER, ServerlessTier, Shape, Tiers, WHOLE_BY_HEADER,
 };
 
 /// What a user asked to serve. Fields that are `None` inherit the server's.

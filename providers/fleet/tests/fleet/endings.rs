@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use thermocline_broker::{Broker, Topic};
 use thermocline_provider::Provider;
+use thermocline_provider::fleet::SharedFleet;
 use thermocline_wire::fleet::{Ending, FailureKind};
 
-use crate::scene::{Asked, Scene, head, still};
+use crate::scene::{Asked, Scene, head, report_of, still};
 
 #[tokio::test]
 async fn a_request_is_answered_by_the_worker_that_claims_it() {
@@ -140,6 +142,50 @@ async fn the_time_in_the_queue_is_told_from_the_arrival_to_the_run() {
         response.headers()["server-timing"],
         "queue;dur=3001, load;dur=0"
     );
+}
+
+#[tokio::test]
+async fn who_waits_for_a_start_waits_as_long_as_it_said_and_for_a_loaded_model_longer() {
+    let time = still();
+    let scene = Scene::with(crate::scene::settings(), time.clock()).await;
+    let ask = || {
+        let request = scene.post("/generate").body("prompt");
+        Asked::send(request.header("x-thermocline-cold-remaining-ms", "2000"))
+    };
+    let asked = ask();
+    scene.until(|tally| tally.parked == 1).await;
+    time.advance(Duration::from_secs(2));
+    let response = asked.response().await;
+    assert_eq!(response.status(), 503);
+    assert!(
+        response
+            .text()
+            .await
+            .unwrap()
+            .contains("cold_start_timeout")
+    );
+    scene.at_rest().await;
+    let loaded = report_of("w", "1", 1, Duration::from_secs(60), &["m"]);
+    let loaded = serde_json::to_vec(&loaded).unwrap();
+    scene
+        .broker
+        .announce(Topic::Report, loaded.into())
+        .await
+        .unwrap();
+    while scene.fleet.workers().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let asked = ask();
+    scene.until(|tally| tally.parked == 1).await;
+    time.advance(Duration::from_secs(30));
+    let worker = scene.worker("w");
+    let first = worker.take().await; // whose client is gone
+    assert_eq!(worker.claim(&first).await.err().unwrap(), "expired");
+    first.delivery.ack().await.unwrap();
+    let (held, granted) = worker.begin().await;
+    let run = granted.grant.run.clone();
+    worker.answer(&held.job, &run, "picture").await.unwrap();
+    assert_eq!(asked.status().await, 200);
 }
 
 #[tokio::test]

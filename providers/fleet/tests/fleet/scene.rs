@@ -383,10 +383,28 @@ pub(crate) fn report(
     sequence: u64,
     valid: Duration,
 ) -> impl Serialize {
+    report_of(worker, incarnation, sequence, valid, &[])
+}
+
+/// The same, of a worker that holds `models`, loaded.
+pub(crate) fn report_of(
+    worker: &str,
+    incarnation: &str,
+    sequence: u64,
+    valid: Duration,
+    models: &[&str],
+) -> impl Serialize {
+    let resident = |model: &&str| {
+        json!({
+            "deployment": model, "memory_mib": 1, "in_flight": 0, "idle_ms": 0,
+            "load_ms": 1, "loading": false,
+        })
+    };
+    let resident: Vec<Value> = models.iter().map(resident).collect();
     json!({
         "worker": worker, "incarnation": incarnation, "sequence": sequence,
         "valid_ms": valid.as_millis() as u64, "state": "ready", "shape": "gpu",
-        "permits": 1, "in_flight": 0, "memory_mib": 0, "free_mib": 0, "resident": [],
+        "permits": 1, "in_flight": 0, "memory_mib": 0, "free_mib": 0, "resident": resident,
         "subscribed": ["m"], "loads": 0, "evictions": 0, "jobs": 0, "load_rate": 0.0,
     })
 }

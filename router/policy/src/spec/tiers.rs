@@ -10,6 +10,9 @@ pub const FLEET: &str = "fleet";
 /// that are left of a request's deadline.
 pub const REMAINING_HEADER: &str = "x-thermocline-remaining-ms";
 
+/// Beside [`REMAINING_HEADER`]: the milliseconds that are left for a start.
+pub const COLD_HEADER: &str = "x-thermocline-cold-remaining-ms";
+
 /// Beside [`REMAINING_HEADER`]: until when the head of the response is waited
 /// for, milliseconds since 1970.
 pub const HEAD_BY_HEADER: &str = "x-thermocline-head-by";

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use thermocline_broker::{Broker, Delivery, Limits, MemoryBroker};
 use thermocline_clock::Clock;
 use thermocline_fleet::{Fleet, Settings};
+use thermocline_provider::fleet::SharedFleet;
 use thermocline_support::system::{Setup, System};
 use thermocline_wire::fleet::{Claim, Grant, Job, ResultHead, frame};
 
@@ -43,6 +44,18 @@ impl Scene {
         loop {
             if let Some(delivery) = self.broker.take("m").await.unwrap() {
                 return delivery;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// How many requests ended with their time, and how many with their client,
+    /// once one did.
+    async fn ended(&self) -> (u64, u64) {
+        loop {
+            let tally = self.fleet.tally();
+            if tally.expired + tally.disconnects > 0 {
+                return (tally.expired, tally.disconnects);
             }
             tokio::task::yield_now().await;
         }
@@ -165,4 +178,33 @@ async fn a_new_process_serves_what_the_old_one_had_at_once() {
     let answered = async { tokio::join!(ask(&system), scene.answer_one()) };
     let answered = tokio::time::timeout(Duration::from_secs(10), answered).await;
     assert_eq!(answered.unwrap().0.status, 200);
+}
+
+#[tokio::test]
+async fn a_client_whose_first_byte_is_late_has_not_left() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    let mut spec = spec();
+    spec["limits"] = json!({ "deadline": "30s", "first_byte": "1s" });
+    system.admin.deploy(spec).await;
+    assert_eq!(ask(&system).await.status, 504);
+    assert_eq!(scene.ended().await, (1, 0));
+}
+
+#[tokio::test]
+async fn a_start_that_no_worker_makes_is_waited_for_as_long_as_the_client_says() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let mut client = system.client().await;
+    let request = client.request("POST", "/d/m/generate");
+    let request = request.header("x-scale-up-timeout", "1s");
+    let response = request.body("prompt").send().await.unwrap();
+    assert_eq!(response.status, 503);
+    assert!(
+        response.text().contains("cold_start_timeout"),
+        "{}",
+        response.text()
+    );
+    assert_eq!(scene.ended().await, (1, 0));
 }
