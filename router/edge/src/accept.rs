@@ -22,12 +22,14 @@ pub fn listen(address: SocketAddr) -> io::Result<StdListener> {
     Ok(socket.into())
 }
 
-/// How many connections one listener may hold: a third of the files that this
-/// process may open, since each can need one more towards a backend.
+/// How many connections one listener may hold: a quarter of the files that this
+/// process may open. Each can need one more towards a backend, and a backend that
+/// is this process itself, as the shared fleet's, another one; a rest is for workers,
+/// providers and the store.
 pub fn connection_limit() -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
-    usize::try_from(files.min(1 << 20) / 3)
-        .unwrap_or(341)
+    usize::try_from(files.min(1 << 20) / 4)
+        .unwrap_or(256)
         .max(16)
 }
 
