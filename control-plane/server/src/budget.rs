@@ -100,16 +100,7 @@ impl ControlPlane {
 
     /// What pods of these prices commit to.
     fn commitment(&self, prices: impl Iterator<Item = Option<NanoUsd>>) -> Commitment {
-        let assumed = self.assumed(Tier::Pod).map(nano);
-        let mut sum = Commitment::default();
-        for price in prices {
-            sum.instances += 1;
-            match price.or(assumed) {
-                Some(price) => sum.usd_per_hour.0 += price.0,
-                None => sum.unpriced += 1,
-            }
-        }
-        sum
+        Commitment::of(prices, self.assumed(Tier::Pod).map(nano))
     }
 
     /// What budgets forbid the deployment now.

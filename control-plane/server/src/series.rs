@@ -139,10 +139,7 @@ fn counts(live: &Deployment) -> (u64, u64) {
 /// What the instances of a deployment cost an hour, together.
 pub(crate) fn usd_per_hour(deployment: &Controlled) -> NanoUsd {
     let instances = deployment.instances();
-    let prices = instances.iter().filter_map(|i| i.usd_per_hour());
-    prices.fold(NanoUsd::default(), |sum, price| {
-        NanoUsd::from_usd(sum.as_usd() + price.as_usd())
-    })
+    instances.iter().filter_map(|i| i.usd_per_hour()).sum()
 }
 
 impl ControlPlane {

@@ -1,9 +1,9 @@
-use sqlx::Row;
 use sqlx::SqliteConnection;
 use thermocline_policy::{Calendar, Ceilings, Commitment, InstanceState, NanoUsd, Spending, Tier};
 
 use crate::deployments::alive;
 use crate::error::is_taken;
+use crate::row::price;
 use crate::{InstanceRow, Result, Store, StoreError};
 
 /// An instance that is about to be caused.
@@ -184,22 +184,15 @@ async fn committed(
     deployment: Option<&str>,
     assumed: Option<NanoUsd>,
 ) -> Result<Commitment> {
-    let row = sqlx::query(
-        "select coalesce(sum(coalesce(usd_per_hour, ?2)), 0) as usd_per_hour,
-             count(*) as instances,
-             count(*) - count(coalesce(usd_per_hour, ?2)) as unpriced
-         from instances
+    let pods = sqlx::query(
+        "select usd_per_hour from instances
          where tier = 'pod' and state <> 'gone' and (?1 is null or deployment = ?1)",
     )
     .bind(deployment)
-    .bind(assumed.map(|price| price.0))
-    .fetch_one(conn)
+    .fetch_all(conn)
     .await?;
-    Ok(Commitment {
-        usd_per_hour: NanoUsd(row.try_get("usd_per_hour")?),
-        instances: row.try_get("instances")?,
-        unpriced: row.try_get("unpriced")?,
-    })
+    let prices: Result<Vec<_>, _> = pods.iter().map(price).collect();
+    Ok(Commitment::of(prices?, assumed))
 }
 
 /// The new row, or `None` where a start in its slot is in progress.

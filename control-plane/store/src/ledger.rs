@@ -5,6 +5,45 @@ use thermocline_policy::{NanoUsd, Tier};
 use crate::row::tier;
 use crate::{Result, Store};
 
+/// The sum of a column of a group's whole numbers, none of them negative, that stays at
+/// the largest number where SQL's own sum is an error: in two halves of 32 bits.
+macro_rules! sum {
+    ($column:literal) => {
+        concat!(
+            "iif(sum(",
+            $column,
+            " >> 32) + (sum(",
+            $column,
+            " & 4294967295) >> 32) > 2147483647,
+                 9223372036854775807,
+                 (sum(",
+            $column,
+            " >> 32) << 32) + sum(",
+            $column,
+            " & 4294967295))"
+        )
+    };
+}
+
+/// `column` and what is to be inserted, none of them negative, at most the largest number.
+macro_rules! grown {
+    ($column:literal) => {
+        concat!(
+            $column,
+            " = iif(",
+            $column,
+            " > 9223372036854775807 - excluded.",
+            $column,
+            ",
+                 9223372036854775807, ",
+            $column,
+            " + excluded.",
+            $column,
+            ")"
+        )
+    };
+}
+
 /// What one tier of a deployment cost within one hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerEntry {
@@ -124,13 +163,17 @@ impl Store {
     /// # Errors
     /// Only the common ones.
     pub async fn compared(&self) -> Result<Vec<WhatIfEntry>> {
-        let rows = sqlx::query_as(
-            "select 0 as hour, deployment, sum(arrivals) as arrivals,
-             sum(paid_nano_usd) as paid_nano_usd,
-             sum(serverless_nano_usd) as serverless_nano_usd,
-             sum(pod_nano_usd) as pod_nano_usd,
-             sum(optimum_nano_usd) as optimum_nano_usd from what_if group by deployment",
-        );
+        let rows = sqlx::query_as(concat!(
+            "select 0 as hour, deployment, sum(arrivals) as arrivals, ",
+            sum!("paid_nano_usd"),
+            " as paid_nano_usd, ",
+            sum!("serverless_nano_usd"),
+            " as serverless_nano_usd, ",
+            sum!("pod_nano_usd"),
+            " as pod_nano_usd, ",
+            sum!("optimum_nano_usd"),
+            " as optimum_nano_usd from what_if group by deployment",
+        ));
         Ok(rows.fetch_all(&self.readers).await?)
     }
 
@@ -160,10 +203,16 @@ impl Store {
     /// # Errors
     /// Only the common ones.
     pub async fn paid(&self) -> Result<Vec<LedgerEntry>> {
-        let rows = sqlx::query_as(
-            "select 0 as hour, deployment, tier, provider, sum(micros) as micros,
-             sum(nano_usd) as nano_usd, sum(idle_nano_usd) as idle_nano_usd from ledger group by deployment, tier, provider",
-        );
+        let rows = sqlx::query_as(concat!(
+            "select 0 as hour, deployment, tier, provider, ",
+            sum!("micros"),
+            " as micros, ",
+            sum!("nano_usd"),
+            " as nano_usd, ",
+            sum!("idle_nano_usd"),
+            " as idle_nano_usd
+                 from ledger group by deployment, tier, provider",
+        ));
         Ok(rows.fetch_all(&self.readers).await?)
     }
 
@@ -172,23 +221,28 @@ impl Store {
     /// # Errors
     /// Only the common ones.
     pub async fn spent(&self, deployment: Option<&str>, from: i64) -> Result<NanoUsd> {
-        let sum = sqlx::query_scalar(
-            "select coalesce(sum(nano_usd), 0) from ledger
-             where hour >= ?2 and (?1 is null or deployment = ?1)",
-        );
+        let sum = sqlx::query_scalar(concat!(
+            "select coalesce(",
+            sum!("nano_usd"),
+            ", 0) from ledger
+                 where hour >= ?2 and (?1 is null or deployment = ?1)",
+        ));
         let sum = sum.bind(deployment).bind(from);
         Ok(NanoUsd(sum.fetch_one(&self.readers).await?))
     }
 }
 
 async fn add_paid(conn: &mut SqliteConnection, entry: &LedgerEntry) -> Result<()> {
-    sqlx::query(
+    sqlx::query(concat!(
         "insert into ledger (hour, deployment, tier, provider, micros, nano_usd, idle_nano_usd)
-         values (?, ?, ?, ?, ?, ?, ?)
-         on conflict do update set micros = micros + excluded.micros,
-             nano_usd = nano_usd + excluded.nano_usd,
-             idle_nano_usd = idle_nano_usd + excluded.idle_nano_usd",
-    )
+             values (?, ?, ?, ?, ?, ?, ?)
+             on conflict do update set ",
+        grown!("micros"),
+        ", ",
+        grown!("nano_usd"),
+        ", ",
+        grown!("idle_nano_usd"),
+    ))
     .bind(entry.hour)
     .bind(&entry.deployment)
     .bind(entry.tier.as_str())
@@ -202,15 +256,18 @@ async fn add_paid(conn: &mut SqliteConnection, entry: &LedgerEntry) -> Result<()
 }
 
 async fn add_what_if(conn: &mut SqliteConnection, entry: &WhatIfEntry) -> Result<()> {
-    sqlx::query(
+    sqlx::query(concat!(
         "insert into what_if (hour, deployment, arrivals, paid_nano_usd, serverless_nano_usd,
-             pod_nano_usd, optimum_nano_usd) values (?, ?, ?, ?, ?, ?, ?)
-         on conflict do update set arrivals = arrivals + excluded.arrivals,
-             paid_nano_usd = paid_nano_usd + excluded.paid_nano_usd,
-             serverless_nano_usd = serverless_nano_usd + excluded.serverless_nano_usd,
-             pod_nano_usd = pod_nano_usd + excluded.pod_nano_usd,
-             optimum_nano_usd = optimum_nano_usd + excluded.optimum_nano_usd",
-    )
+                 pod_nano_usd, optimum_nano_usd) values (?, ?, ?, ?, ?, ?, ?)
+             on conflict do update set arrivals = arrivals + excluded.arrivals, ",
+        grown!("paid_nano_usd"),
+        ", ",
+        grown!("serverless_nano_usd"),
+        ", ",
+        grown!("pod_nano_usd"),
+        ", ",
+        grown!("optimum_nano_usd"),
+    ))
     .bind(entry.hour)
     .bind(&entry.deployment)
     .bind(entry.arrivals)

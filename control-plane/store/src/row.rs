@@ -111,6 +111,13 @@ impl FromRow<'_, SqliteRow> for DeploymentRow {
     }
 }
 
+/// What it costs an hour; unknown where that is no price that anybody could ask.
+pub(crate) fn price(row: &SqliteRow) -> sqlx::Result<Option<NanoUsd>> {
+    let price: Option<i64> = row.try_get("usd_per_hour")?;
+    let believed = |price: &NanoUsd| (NanoUsd(0)..=NanoUsd::HIGHEST_PRICE).contains(price);
+    Ok(price.map(NanoUsd).filter(believed))
+}
+
 impl FromRow<'_, SqliteRow> for InstanceRow {
     fn from_row(row: &SqliteRow) -> sqlx::Result<Self> {
         Ok(InstanceRow {
@@ -125,7 +132,7 @@ impl FromRow<'_, SqliteRow> for InstanceRow {
             fingerprint: row.try_get("fingerprint")?,
             address: row.try_get("address")?,
             placement: row.try_get("placement")?,
-            usd_per_hour: row.try_get::<Option<i64>, _>("usd_per_hour")?.map(NanoUsd),
+            usd_per_hour: price(row)?,
             detail: row.try_get("detail")?,
             created_at: row.try_get("created_at")?,
             changed_at: row.try_get("changed_at")?,

@@ -57,6 +57,21 @@ pub struct Commitment {
     pub unpriced: u32,
 }
 
+impl Commitment {
+    /// What pods of these prices commit to; `assumed` stands for one that nobody knows.
+    pub fn of(prices: impl IntoIterator<Item = Option<NanoUsd>>, assumed: Option<NanoUsd>) -> Self {
+        let mut sum = Commitment::default();
+        for price in prices {
+            sum.instances += 1;
+            match price.or(assumed) {
+                Some(price) => sum.usd_per_hour += price,
+                None => sum.unpriced += 1,
+            }
+        }
+        sum
+    }
+}
+
 /// What counts against the limits at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spending {
@@ -177,7 +192,7 @@ impl Ceilings {
         };
         let needed = over(spending.all.usd_per_hour, at.rest_of_hour());
         let spent = spending.this_hour;
-        match spent.0 + needed.0 < limit.0 {
+        match spent + needed < limit {
             true => Ok(()),
             false => Err(OverBudget::Hour {
                 limit,
@@ -192,7 +207,7 @@ impl Ceilings {
     pub fn kept(&self, oldest_first: impl IntoIterator<Item = NanoUsd>) -> usize {
         let mut all = Commitment::default();
         let fits = |price: &NanoUsd| {
-            all.usd_per_hour.0 += price.0;
+            all.usd_per_hour += *price;
             all.instances += 1;
             self.usd_per_hour
                 .is_none_or(|limit| all.usd_per_hour <= limit)
@@ -223,12 +238,12 @@ impl Ceilings {
         if spending.own.unpriced > 0 {
             return Err(OverBudget::Unpriced);
         }
-        let rate = NanoUsd(spending.own.usd_per_hour.0 + price.0);
+        let rate = spending.own.usd_per_hour + price;
         let needed = over(rate, span.min(at.rest_of_day()));
         let spent = spending.today;
         let tomorrow = over(rate, span) <= limit;
         // A budget of which nothing is left is spent, whatever comes.
-        match spent < limit && spent.0 + needed.0 <= limit.0 && tomorrow {
+        match spent < limit && spent + needed <= limit && tomorrow {
             true => Ok(()),
             false => Err(OverBudget::Day {
                 limit,
@@ -252,13 +267,13 @@ impl Ceilings {
         if spending.all.unpriced > 0 {
             return Err(OverBudget::Unpriced);
         }
-        let rate = NanoUsd(spending.all.usd_per_hour.0 + price.0);
+        let rate = spending.all.usd_per_hour + price;
         if rate > limit {
             return Err(OverBudget::Rate { limit, rate });
         }
         let needed = over(rate, at.rest_of_hour());
         let spent = spending.this_hour;
-        match spent.0 + needed.0 <= limit.0 {
+        match spent + needed <= limit {
             true => Ok(()),
             false => Err(OverBudget::Hour {
                 limit,

@@ -14,7 +14,7 @@ impl Spent {
             *newest = (period, NanoUsd(0));
         }
         if period == newest.0 {
-            newest.1.0 += cost.0;
+            newest.1 += cost;
         }
     }
 

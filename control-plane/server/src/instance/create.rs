@@ -138,6 +138,5 @@ fn ours(instance: &Instance, created: ProviderInstance) -> Result<ProviderInstan
 
 /// A price as it is kept, where it is one.
 pub(super) fn price(usd_per_hour: Option<f64>) -> Option<NanoUsd> {
-    let real = usd_per_hour.filter(|usd| usd.is_finite() && *usd >= 0.0);
-    real.map(NanoUsd::from_usd)
+    usd_per_hour.and_then(NanoUsd::price)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_clock::Clock;
+use thermocline_policy::NanoUsd;
 use thermocline_provider::{
     Address, Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery,
     Provider, ProviderError, ProviderErrorKind, ProviderInstance,
@@ -23,7 +24,8 @@ const LONGEST_CALL: Duration = Duration::from_secs(120);
 pub(crate) type Calls = BTreeMap<(&'static str, &'static str), u64>;
 
 /// An adapter whose every call is counted and noted, and none is made before a
-/// rate limit has ended. No secret is in its words, whatever it repeats.
+/// rate limit has ended. No secret is in its words, whatever it repeats, and what is no
+/// price that anybody could ask is unknown.
 pub(crate) struct Paced {
     adapter: Arc<dyn Provider>,
     clock: Clock,
@@ -90,6 +92,7 @@ impl Paced {
 
     fn clean_instance(&self, mut instance: ProviderInstance) -> ProviderInstance {
         self.clean(&mut instance.detail);
+        instance.usd_per_hour = instance.usd_per_hour.filter(|usd| is_price(*usd));
         instance
     }
 
@@ -104,6 +107,11 @@ impl Paced {
     }
 }
 
+/// Whether it can be what an hour costs, in dollars.
+fn is_price(usd_per_hour: f64) -> bool {
+    NanoUsd::price(usd_per_hour).is_some()
+}
+
 fn unanswered() -> ProviderError {
     ProviderError::new(ProviderErrorKind::Unanswered, "no answer in two minutes")
 }
@@ -115,7 +123,12 @@ impl Provider for Paced {
     }
 
     async fn offers(&self, query: OfferQuery) -> Result<Vec<Offer>, ProviderError> {
-        self.call("offers", self.adapter.offers(query)).await
+        let mut offers = self.call("offers", self.adapter.offers(query)).await?;
+        for offer in &mut offers {
+            offer.usd_per_hour = offer.usd_per_hour.filter(|usd| is_price(*usd));
+            offer.usd_per_second = offer.usd_per_second.filter(|usd| is_price(*usd * 3600.0));
+        }
+        Ok(offers)
     }
 
     async fn create(
@@ -136,9 +149,8 @@ impl Provider for Paced {
 
     async fn list(&self, owner: &str, cursor: Option<&str>) -> Result<InstancePage, ProviderError> {
         let mut page = self.call("list", self.adapter.list(owner, cursor)).await?;
-        for seen in &mut page.instances {
-            self.clean(&mut seen.detail);
-        }
+        let instances = page.instances.into_iter();
+        page.instances = instances.map(|seen| self.clean_instance(seen)).collect();
         Ok(page)
     }
 

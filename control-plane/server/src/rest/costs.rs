@@ -51,14 +51,14 @@ pub(super) async fn costs(
     let hours = (from.div_euclid(HOUR), to.div_euclid(HOUR) + 1);
     let ledger = control.store.ledger(hours.0, hours.1).await?;
     let what_if = control.store.what_if(hours.0, hours.1).await?;
-    let total: i64 = ledger.iter().map(|entry| entry.cost.0).sum();
-    let idle: i64 = ledger.iter().map(|entry| entry.idle.0).sum();
+    let total: NanoUsd = ledger.iter().map(|entry| entry.cost).sum();
+    let idle: NanoUsd = ledger.iter().map(|entry| entry.idle).sum();
     Ok(Json(json!({
         "from": rfc3339(hours.0 * HOUR),
         "to": rfc3339(hours.1 * HOUR),
-        "total_usd": NanoUsd(total).as_usd(),
-        "total_nano_usd": total,
-        "idle_usd": NanoUsd(idle).as_usd(),
+        "total_usd": total.as_usd(),
+        "total_nano_usd": total.0,
+        "idle_usd": idle.as_usd(),
         "items": items(&ledger, by),
         "what_if": otherwise(&what_if),
         "next": null,
@@ -110,9 +110,9 @@ fn items(ledger: &[LedgerEntry], by: By) -> Vec<Value> {
                 "tier": tier,
                 "provider": provider,
                 "hours": sum.micros as f64 / HOUR as f64,
-                "usd": NanoUsd(sum.cost).as_usd(),
-                "nano_usd": sum.cost,
-                "idle_usd": NanoUsd(sum.idle).as_usd(),
+                "usd": sum.cost.as_usd(),
+                "nano_usd": sum.cost.0,
+                "idle_usd": sum.idle.as_usd(),
             })
         })
         .collect()
@@ -122,44 +122,45 @@ fn items(ledger: &[LedgerEntry], by: By) -> Vec<Value> {
 #[derive(Default)]
 struct Sum {
     micros: i64,
-    cost: i64,
-    idle: i64,
+    cost: NanoUsd,
+    idle: NanoUsd,
 }
 
 impl Sum {
     fn add(&mut self, entry: &LedgerEntry) {
-        self.micros += entry.micros;
-        self.cost += entry.cost.0;
-        self.idle += entry.idle.0;
+        self.micros = self.micros.saturating_add(entry.micros);
+        self.cost += entry.cost;
+        self.idle += entry.idle;
     }
 }
 
 /// Per deployment, what one tier alone would have cost, and the best possible.
 fn otherwise(what_if: &[WhatIfEntry]) -> Vec<Value> {
-    let mut sums: BTreeMap<&str, [i64; 5]> = BTreeMap::new();
+    let mut sums: BTreeMap<&str, (i64, [NanoUsd; 4])> = BTreeMap::new();
     for entry in what_if {
         let sum = sums.entry(&entry.deployment).or_default();
-        sum[0] += entry.arrivals;
-        sum[1] += entry.paid.0;
-        sum[2] += entry.serverless.0;
-        sum[3] += entry.pod.0;
-        sum[4] += entry.optimum.0;
+        sum.0 += entry.arrivals;
+        let costs = [entry.paid, entry.serverless, entry.pod, entry.optimum];
+        for (sum, cost) in sum.1.iter_mut().zip(costs) {
+            *sum += cost;
+        }
     }
-    let usd = |nano| NanoUsd(nano).as_usd();
     sums.into_iter()
-        .map(|(deployment, [arrivals, paid, serverless, pod, optimum])| {
-            // Within some hours of a longer time, what was done may be cheaper
-            // than the part of the best course of all of it. It was possible.
-            let optimum = optimum.min(paid).min(serverless).min(pod);
-            json!({
-                "deployment": deployment,
-                "arrivals": arrivals,
-                "paid_usd": usd(paid),
-                "serverless_usd": usd(serverless),
-                "pod_usd": usd(pod),
-                "optimum_usd": usd(optimum),
-            })
-        })
+        .map(
+            |(deployment, (arrivals, [paid, serverless, pod, optimum]))| {
+                // Within some hours of a longer time, what was done may be cheaper
+                // than the part of the best course of all of it. It was possible.
+                let optimum = optimum.min(paid).min(serverless).min(pod);
+                json!({
+                    "deployment": deployment,
+                    "arrivals": arrivals,
+                    "paid_usd": paid.as_usd(),
+                    "serverless_usd": serverless.as_usd(),
+                    "pod_usd": pod.as_usd(),
+                    "optimum_usd": optimum.as_usd(),
+                })
+            },
+        )
         .collect()
 }
 

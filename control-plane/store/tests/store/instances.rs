@@ -1,4 +1,4 @@
-use thermocline_policy::{Ceilings, InstanceState, NanoUsd, Tier};
+use thermocline_policy::{Ceilings, InstanceState, NanoUsd, OverBudget, Tier};
 use thermocline_store::{Allowance, InstanceChanges, InstanceRow, NewInstance, Store, StoreError};
 
 use crate::support::{Folder, NOW, in_memory, instance, with_deployments};
@@ -279,4 +279,19 @@ async fn a_pod_counts_until_its_absence_is_confirmed() {
     store.forget_instance(&row.id, row.epoch).await.unwrap();
     let there = store.intend_within(&limited(10), &second, NOW).await;
     assert!(there.is_ok());
+}
+
+/// As an earlier version wrote them down.
+#[tokio::test]
+async fn an_absurd_price_that_is_written_down_is_read_as_unknown() {
+    let store = store_with(&["a", "b"]).await;
+    for name in ["a", "b"] {
+        let new = priced(&format!("i-{name}"), name, i64::MAX);
+        let row = store.intend(&new, NOW).await.unwrap();
+        assert_eq!(row.usd_per_hour, None);
+    }
+    let third = priced("i3", "a", 7);
+    let refused = store.intend_within(&limited(70), &third, NOW).await;
+    let unpriced = StoreError::OverBudget(OverBudget::Unpriced);
+    assert_eq!(refused.unwrap_err().to_string(), unpriced.to_string());
 }

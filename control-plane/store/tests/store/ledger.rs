@@ -44,6 +44,22 @@ async fn amounts_of_one_hour_add_up_to_the_last_billionth() {
     assert_eq!(all, [paid(0, "a", 3_000_000_030)]);
 }
 
+/// However absurd a price was: the books are written and read again.
+#[tokio::test]
+async fn sums_beyond_all_money_stay_at_the_largest() {
+    let store = in_memory().await;
+    let all = |hour| LedgerEntry {
+        micros: i64::MAX,
+        cost: NanoUsd(i64::MAX),
+        idle: NanoUsd(i64::MAX),
+        ..paid(hour, "a", 0)
+    };
+    post(&store, &of(vec![all(5), all(5), all(6), paid(6, "a", 8)])).await;
+    assert_eq!(store.ledger(5, 6).await.unwrap(), [all(5)]);
+    assert_eq!(store.paid().await.unwrap(), [all(0)]);
+    assert_eq!(store.spent(None, 5).await.unwrap(), NanoUsd(i64::MAX));
+}
+
 #[tokio::test]
 async fn what_was_spent_is_known_by_deployment_and_in_all() {
     let store = in_memory().await;

@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use futures_util::FutureExt;
+use thermocline_policy::NanoUsd;
 use thermocline_wire::provider::PROTOCOL;
 
 use super::report::{Checked, Clause, Miss};
@@ -158,7 +159,7 @@ fn is_sane(offer: &Offer, priced: bool) -> bool {
         .into_iter()
         .flatten();
     let stated = offer.usd_per_hour.or(offer.usd_per_second).is_some();
-    (stated || !priced) && prices.all(|price| price.is_finite() && price >= 0.0)
+    (stated || !priced) && prices.all(|price| NanoUsd::price(price).is_some())
 }
 
 fn same_instance(made: &ProviderInstance, seen: &ProviderInstance) -> Checked {

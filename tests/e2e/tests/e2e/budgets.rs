@@ -222,3 +222,47 @@ async fn work_without_end_is_cut_a_minute_after_the_budget_is_spent() {
     assert!(spent(&scene).await <= 1.3);
     assert!(scene.cloud.truth().times(Call::Delete).next().is_some());
 }
+
+/// The offer says $1.20; the pod, then, that it costs more than there is.
+#[tokio::test]
+async fn an_absurd_price_counts_as_unknown_and_stops_nothing_also_after_a_restart() {
+    for absurd in [1e308, 9_300_000_000.0, -1.0] {
+        let scene = scene(hourly(12.0)).await;
+        scene.cloud.set_price(absurd);
+        scene.deploy(pod("10m"), json!({})).await;
+        let request = scene.send("60s").await;
+        assert_eq!(scene.answered(SECOND / 10, request).await.status, 200);
+        scene.pass(secs(20)).await;
+        let price = |status: Value| status["instances"][0]["usd_per_hour"].as_f64();
+        assert_eq!(price(scene.status().await), Some(1.2), "what was offered");
+        let scene = scene.crash(SECOND).await;
+        scene.pass(secs(20)).await;
+        assert_eq!(price(scene.status().await), Some(1.2));
+        scene.admin(Method::DELETE, "/deployments/m").await;
+        scene.until_live(0).await;
+    }
+}
+
+#[tokio::test]
+async fn offers_at_absurd_prices_are_told_without_a_price() {
+    let scene = scene(hourly(12.0)).await;
+    let offer = |usd_per_hour, usd_per_second| Offer {
+        id: "o".to_owned(),
+        gpu: "Fake 80".to_owned(),
+        vram_mib: 80 << 10,
+        usd_per_hour,
+        usd_per_second,
+        region: String::new(),
+        available: true,
+    };
+    scene
+        .cloud
+        .set_offers(Tier::Pod, vec![offer(Some(1e308), Some(-0.5))]);
+    let (status, offers) = scene
+        .admin(Method::GET, "/providers/toy/offers?tier=pod")
+        .await;
+    assert_eq!(status, 200, "{offers}");
+    let item = &offers["items"][0];
+    let prices = [&item["usd_per_hour"], &item["usd_per_second"]];
+    assert!(prices.iter().all(|price| price.is_null()), "{offers}");
+}

@@ -111,6 +111,16 @@ impl FakeProvider {
         self.0.state.change(|state| state.offers.set(tier, offers));
     }
 
+    /// What every instance costs from now on, whatever the offers say.
+    pub fn set_price(&self, usd_per_hour: f64) {
+        self.0.state.change(|state| {
+            state.price = Some(usd_per_hour);
+            for instance in &mut state.instances {
+                instance.said.usd_per_hour = state.price;
+            }
+        });
+    }
+
     /// How many instances one page of a list holds.
     pub fn set_page_size(&self, instances: usize) {
         self.0

@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) capacity: usize,
     pub(super) page_size: usize,
     pub(super) offers: Offers,
+    /// What every instance costs, whatever the offers say.
+    pub(super) price: Option<f64>,
     pub(super) faults: Faults,
     pub(super) stopping: Option<Latch>,
     /// What the addresses of instances carry that are made from now on.
@@ -47,6 +49,7 @@ impl Default for State {
             capacity: usize::MAX,
             page_size: 100,
             offers: Offers::usual(),
+            price: None,
             faults: Faults::default(),
             stopping: None,
             headers: BTreeMap::new(),
@@ -136,7 +139,7 @@ impl State {
         }
         self.counted.created += 1;
         let id = format!("fake-{}", self.counted.created);
-        let price = self.offers.usd_per_hour(request);
+        let price = self.price.or_else(|| self.offers.usd_per_hour(request));
         let mut instance = Instance::starting(id, key, request, price);
         instance.headers = self.headers.clone();
         instance.made = now;
