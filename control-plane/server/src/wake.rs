@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use thermocline_policy::{Moment, Tier, Transition};
+use thermocline_policy::{InstanceState, Moment, Tier, Transition};
 use thermocline_table::{BackendPermit, Deployment, StartFailed, Wake};
 
+use crate::capacity::any;
 use crate::control::ControlPlane;
 use crate::instance::Instance;
 use crate::probe::Readiness;
@@ -77,7 +78,10 @@ impl ControlPlane {
             if let Some(error) = self.silent(&config.spec, tier) {
                 return Err(error);
             }
-            if let Some(error) = deployment.backing_off(tier, self.clock.now()) {
+            // Where one could not be started, another that starts may serve all.
+            let starts = any(&deployment.instances(), tier, InstanceState::is_starting);
+            let refusal = deployment.backing_off(tier, self.clock.now());
+            if let Some(error) = refusal.filter(|_| !starts) {
                 return Err(error);
             }
             tokio::select! {

@@ -9,7 +9,7 @@ use thermocline_provider::Offer;
 use thermocline_server::BudgetConfig;
 use thermocline_support::backend::{Latch, Script};
 use thermocline_support::client::Response;
-use thermocline_support::provider::{Call, FakeProvider};
+use thermocline_support::provider::{Boot, Call, FakeProvider};
 use thermocline_support::system::{Setup, manual_clock};
 
 use crate::scene::{SECOND, Scene, both_tiers, ok, pod, secs, two_and_one};
@@ -221,6 +221,36 @@ async fn work_without_end_is_cut_a_minute_after_the_budget_is_spent() {
     assert_eq!(live(&scene), 0);
     assert!(spent(&scene).await <= 1.3);
     assert!(scene.cloud.truth().times(Call::Delete).next().is_some());
+}
+
+/// Two pods are allowed, three are wanted: the six are served by the two.
+#[tokio::test]
+async fn who_waits_for_a_pod_that_starts_is_held_where_a_further_one_is_refused() {
+    let two = BudgetConfig {
+        instances: Some(2),
+        ..BudgetConfig::default()
+    };
+    let scene = scene(two).await;
+    scene.cloud.set_boot(Boot::After(secs(20)));
+    let tiers = json!({ "pod": { "provider": "toy", "max_instances": 3 } });
+    let concurrency = json!({ "strategy": "exclusive", "workers": 3, "load": "per_worker" });
+    scene
+        .deploy(tiers, json!({ "concurrency": concurrency }))
+        .await;
+    let mut sent = Vec::new();
+    for _ in 0..6 {
+        sent.push(scene.send("60s").await);
+    }
+    scene.pass(secs(5)).await;
+    assert!(
+        sent.iter().all(|it| !it.is_finished()),
+        "there are pods to wait for"
+    );
+    for request in sent {
+        assert_eq!(scene.answered(SECOND / 2, request).await.status, 200);
+    }
+    assert_eq!(scene.cloud.truth().created, 2);
+    assert_eq!(scene.status().await["state"], "running");
 }
 
 /// The offer says $1.20; the pod, then, that it costs more than there is.
