@@ -3,6 +3,7 @@
 mod advance;
 mod again;
 mod alone;
+mod amend;
 mod create;
 mod drive;
 mod missed;

@@ -185,9 +185,17 @@ impl ControlPlane {
             Some(instance) => {
                 memory.unknown.remove(&seen.id);
                 instance.seen();
+                self.learn_of(&instance, seen).await;
                 self.look_at_known(&instance, seen).await;
             }
             None => self.look_at_unknown(provider, seen, memory).await,
+        }
+    }
+
+    /// What a list says of the price of one that is driven.
+    async fn learn_of(self: &Arc<Self>, instance: &Arc<Instance>, seen: &ProviderInstance) {
+        if let Some(deployment) = self.deployment(&instance.request.deployment) {
+            self.follow_price(&deployment, instance, seen).await;
         }
     }
 

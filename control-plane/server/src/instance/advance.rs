@@ -29,27 +29,14 @@ impl ControlPlane {
                 return false;
             }
         };
-        let now = self.clock.wall_micros();
-        let written = self
-            .store
-            .advance(&instance.id, row.epoch, &state, changes.clone(), now)
-            .await;
-        let epoch = match written {
-            Ok(Some(epoch)) => epoch,
-            Ok(None) => {
-                self.read_again(deployment, instance).await;
-                return false;
-            }
-            Err(error) => {
-                tracing::warn!(instance = instance.id, %error, "a step could not be written down");
-                return false;
-            }
-        };
+        let detail = changes.detail.clone();
+        if !self.write(deployment, instance, &state, changes).await {
+            return false;
+        }
         let moved = row.state.as_str() != state.as_str();
-        let why = changes.detail.clone().unwrap_or_else(|| row.detail.clone());
+        let why = detail.unwrap_or_else(|| row.detail.clone());
         self.cold_starts
             .moved(&instance.id, &state, &why, self.clock.now());
-        instance.apply(state.clone(), epoch, changes, now);
         if state.is_ready() {
             self.machine.ready(&instance.id, self.clock.now());
         }
@@ -68,6 +55,33 @@ impl ControlPlane {
             self.tell_instance(deployment, instance, state.as_str(), &text);
         }
         true
+    }
+
+    /// Writes down where it stands and what is new of it, then puts that in force;
+    /// false where it could not be written.
+    pub(super) async fn write(
+        &self,
+        deployment: &Controlled,
+        instance: &Instance,
+        state: &InstanceState,
+        changes: InstanceChanges,
+    ) -> bool {
+        let (epoch, now) = (instance.row().epoch, self.clock.wall_micros());
+        let written = self
+            .store
+            .advance(&instance.id, epoch, state, changes.clone(), now)
+            .await;
+        match written {
+            Ok(Some(epoch)) => {
+                instance.apply(state.clone(), epoch, changes, now);
+                return true;
+            }
+            Ok(None) => self.read_again(deployment, instance).await,
+            Err(error) => {
+                tracing::warn!(instance = instance.id, %error, "a step could not be written down");
+            }
+        }
+        false
     }
 
     /// Another writer has moved it on: what this process wanted to write is

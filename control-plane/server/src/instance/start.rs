@@ -144,6 +144,7 @@ impl ControlPlane {
             }
         };
         instance.learn_address(address.clone());
+        let asked = instance.usd_per_hour();
         let changes = InstanceChanges {
             address: Some(sealed),
             usd_per_hour: price,
@@ -162,6 +163,9 @@ impl ControlPlane {
             deployment.started(instance.tier);
             self.publish(deployment);
             self.nudge(deployment);
+            if let Some(why) = self.costs_too_much(deployment, instance, asked) {
+                self.lost(deployment, instance, &why.detail).await;
+            }
         } else {
             self.pause(instance, ASK_EVERY).await;
         }

@@ -27,6 +27,7 @@ mod idle;
 mod idle_stops;
 mod lifetimes;
 mod limits;
+mod listed;
 mod local;
 mod metrics;
 mod operator_cancels;

@@ -1,0 +1,72 @@
+//! What a provider's lists say is taken up.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use thermocline_policy::NanoUsd;
+use thermocline_server::BudgetConfig;
+use thermocline_support::provider::FakeProvider;
+use thermocline_support::system::{Setup, manual_clock};
+
+use crate::scene::{SECOND, Scene, ok, secs};
+
+/// With one pod at $1.20 an hour that is ready.
+async fn with_a_pod(budget: BudgetConfig) -> Scene {
+    let time = manual_clock();
+    let cloud = FakeProvider::new(&time.clock(), |_| ok().into());
+    let mut setup = Setup::new().on(&time).provider("toy", cloud.clone());
+    setup.budget = budget;
+    let system = setup.start().await;
+    let scene = Scene {
+        time,
+        cloud,
+        system,
+    };
+    let tiers = json!({ "pod": { "provider": "toy", "min_instances": 1 } });
+    scene.deploy(tiers, json!({})).await;
+    scene.until_state("running").await;
+    scene
+}
+
+fn price(status: &Value) -> Option<f64> {
+    status["instances"][0]["usd_per_hour"].as_f64()
+}
+
+async fn total(scene: &Scene) -> f64 {
+    let (_, costs) = scene.admin(Method::GET, "/costs").await;
+    costs["total_usd"].as_f64().unwrap()
+}
+
+#[tokio::test]
+async fn the_price_of_a_ready_pod_is_what_lists_say_in_its_row_and_in_the_ledger() {
+    let scene = with_a_pod(BudgetConfig::default()).await;
+    scene.cloud.set_price(36.0);
+    scene.pass(secs(10)).await;
+    assert_eq!(price(&scene.status().await), Some(36.0));
+    let before = total(&scene).await;
+    scene.pass(secs(100)).await;
+    let spent = total(&scene).await - before;
+    assert!((0.95..=1.05).contains(&spent), "a cent a second: {spent}");
+    let events = crate::events::told(&scene).await;
+    assert_eq!(events.matches("instance.price").count(), 1, "{events}");
+    let scene = scene.crash(SECOND).await;
+    assert_eq!(price(&scene.status().await), Some(36.0));
+    assert_eq!(scene.cloud.truth().created, 1, "nothing limits it");
+}
+
+#[tokio::test]
+async fn a_ready_pod_that_becomes_too_dear_for_the_ceiling_is_deleted() {
+    let ceiling = BudgetConfig {
+        usd_per_hour: Some(NanoUsd::from_usd(5.0)),
+        ..BudgetConfig::default()
+    };
+    let scene = with_a_pod(ceiling).await;
+    scene.cloud.set_price(4.0);
+    scene.pass(secs(10)).await;
+    assert_eq!(price(&scene.status().await), Some(4.0), "it fits");
+    scene.cloud.set_price(50.0);
+    scene.pass(secs(20)).await;
+    let truth = scene.cloud.truth();
+    assert_eq!((truth.live.len(), truth.created), (0, 1));
+    let status = scene.status().await;
+    assert_eq!(status["budget"]["pod"]["brake"], "no_start", "{status}");
+}
