@@ -192,10 +192,15 @@ impl ControlPlane {
         }
     }
 
-    /// What a list says of the price of one that is driven.
+    /// What a list says of one that is driven: its id, where no create told it, and
+    /// its price.
     async fn learn_of(self: &Arc<Self>, instance: &Arc<Instance>, seen: &ProviderInstance) {
-        if let Some(deployment) = self.deployment(&instance.request.deployment) {
-            self.follow_price(&deployment, instance, seen).await;
+        let Some(deployment) = self.deployment(&instance.request.deployment) else {
+            return;
+        };
+        match instance.state() {
+            InstanceState::Intended => self.found(&deployment, instance, seen).await,
+            _ => self.follow_price(&deployment, instance, seen).await,
         }
     }
 

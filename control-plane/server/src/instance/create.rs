@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{InstanceEvent, InstanceState, Moment, NanoUsd};
-use thermocline_provider::{Provider, ProviderError, ProviderErrorKind, ProviderInstance};
+use thermocline_provider::{
+    Provider, ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
+};
 use thermocline_store::InstanceChanges;
 
 use super::Instance;
@@ -26,7 +28,7 @@ impl ControlPlane {
         let patience = deployment.with_spec(|spec| spec.health.start_timeout);
         let deadline = instance.since + patience;
         let mut pause = FIRST_PAUSE;
-        while instance.state().is_starting() && !self.drain.is_cancelled() {
+        while instance.state() == InstanceState::Intended && !self.drain.is_cancelled() {
             let adapter = &instance.provider.adapter;
             let result = match with_secrets(&instance.request, deployment, &self.secrets) {
                 Ok(request) => {
@@ -80,6 +82,38 @@ impl ControlPlane {
     ) {
         // Until its id is written down: a refusal of the next call says nothing.
         instance.doubt();
+        if !self.take_id(deployment, instance, created).await {
+            // The id is asked for again: create returns what is there.
+            self.pause(instance, Duration::from_secs(1)).await;
+        }
+    }
+
+    /// A list shows what a create has made that was answered with an error: it is
+    /// the provider's word that it exists, and is driven from there.
+    pub(crate) async fn found(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        seen: &ProviderInstance,
+    ) {
+        let listed = instance.is(seen) && !seen.id.is_empty();
+        if listed && instance.is_doubtful() && seen.state != ProviderState::Gone {
+            self.take_id(deployment, instance, seen.clone()).await;
+        }
+    }
+
+    /// Writes the id and the price of what was made down; false where that has to be
+    /// tried again.
+    async fn take_id(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        created: ProviderInstance,
+    ) -> bool {
+        let intended = instance.state() == InstanceState::Intended;
+        if !intended {
+            return true; // the other way of learning it was faster
+        }
         let asked = instance.usd_per_hour();
         let event = InstanceEvent::Created {
             provider_id: created.id,
@@ -89,12 +123,12 @@ impl ControlPlane {
             ..InstanceChanges::default()
         };
         if !self.advance(deployment, instance, event, changes).await {
-            // The id is asked for again: create returns what is there.
-            return self.pause(instance, Duration::from_secs(1)).await;
+            return false;
         }
         if let Some(why) = self.costs_too_much(deployment, instance, asked) {
             self.give_up(deployment, instance, why).await;
         }
+        true
     }
 
     /// The provider said for certain that nothing was made.

@@ -5,6 +5,7 @@ use thermocline_policy::{InstanceEvent, InstanceState, Moment};
 use thermocline_provider::{Deletion, Provider, ProviderError};
 use thermocline_store::InstanceChanges;
 
+use super::create::price;
 use super::{Instance, VISIBLE_WITHIN};
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
@@ -150,12 +151,14 @@ impl ControlPlane {
         let Some(found) = all.into_iter().find(|seen| instance.is(seen)) else {
             return Ok(if complete { Look::Absent } else { Look::There });
         };
+        let changes = InstanceChanges {
+            usd_per_hour: price(found.usd_per_hour),
+            ..InstanceChanges::default()
+        };
         let event = InstanceEvent::Created {
             provider_id: found.id,
         };
-        match self
-            .advance(deployment, instance, event, InstanceChanges::default())
-            .await
+        match self.advance(deployment, instance, event, changes).await
         {
             true => Ok(Look::Found),
             false => Ok(Look::There),

@@ -1,13 +1,15 @@
-//! What a provider's lists say is taken up.
+//! What a provider's lists say is taken up: prices, instances that no create told of.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_policy::NanoUsd;
+use thermocline_provider::ProviderErrorKind;
 use thermocline_server::BudgetConfig;
-use thermocline_support::provider::FakeProvider;
+use thermocline_support::backend::Latch;
+use thermocline_support::provider::{Call, FakeProvider, Fault};
 use thermocline_support::system::{Setup, manual_clock};
 
-use crate::scene::{SECOND, Scene, ok, secs};
+use crate::scene::{SECOND, Scene, ok, pod, secs};
 
 /// With one pod at $1.20 an hour that is ready.
 async fn with_a_pod(budget: BudgetConfig) -> Scene {
@@ -69,4 +71,24 @@ async fn a_ready_pod_that_becomes_too_dear_for_the_ceiling_is_deleted() {
     assert_eq!((truth.live.len(), truth.created), (0, 1));
     let status = scene.status().await;
     assert_eq!(status["budget"]["pod"]["brake"], "no_start", "{status}");
+}
+
+/// Every create is answered with an error, and makes what it was asked for.
+#[tokio::test]
+async fn a_pod_whose_create_is_never_answered_is_taken_from_the_list() {
+    let scene = Scene::new(ok()).await;
+    let never = Latch::new();
+    let lost = Fault::LostReply(ProviderErrorKind::Unavailable);
+    scene.cloud.fail_until(Call::Create, &never, lost);
+    scene.deploy(pod("10m"), json!({})).await;
+    let request = scene.send("60s").await;
+    assert_eq!(scene.answered(SECOND / 10, request).await.status, 200);
+    assert!(scene.elapsed() <= secs(10), "the next list shows it");
+    assert_eq!(price(&scene.status().await), Some(1.2));
+    let creates = scene.cloud.truth().count(Call::Create);
+    scene.pass(secs(60)).await;
+    let truth = scene.cloud.truth();
+    assert_eq!((truth.created, truth.live.len()), (1, 1));
+    assert_eq!(truth.count(Call::Create), creates, "it is there");
+    assert!(total(&scene).await > 0.0);
 }
