@@ -32,6 +32,8 @@ pub(crate) struct Registered {
     pub(crate) adapter: Arc<Paced>,
     clock: Clock,
     listing: Mutex<Listing>,
+    /// Why its last list did not tell of everything.
+    unlisted: Mutex<Option<String>>,
     /// What it can do, once it has said so.
     said: Mutex<Option<Capabilities>>,
     /// Until when its sweep rests; the origin while it works.
@@ -106,6 +108,7 @@ impl Registered {
             adapter: Arc::new(Paced::new(adapter, clock.clone(), redaction)),
             clock,
             listing: Mutex::default(),
+            unlisted: Mutex::default(),
             said: Mutex::default(),
             rests_until: AtomicU64::new(Moment::ORIGIN.nanos()),
         }
@@ -160,7 +163,9 @@ impl Registered {
         &self,
         owner: &str,
     ) -> Result<(Vec<ProviderInstance>, bool), ProviderError> {
-        let (mut all, complete) = list_all(self.adapter.as_ref(), owner).await?;
+        let listed = list_all(self.adapter.as_ref(), owner).await;
+        let (mut all, complete) = listed.inspect_err(|error| self.learn_listed(Err(error)))?;
+        self.learn_listed(Ok(complete));
         all.retain(|seen| seen.owner == owner);
         let beginnings = self.adapter.beginnings();
         let mut listing = self.listing();
@@ -168,6 +173,22 @@ impl Registered {
         let believed = complete && listing.believes(&all, self.clock.now());
         drop(listing);
         Ok((all, believed))
+    }
+
+    fn learn_listed(&self, listed: Result<bool, &ProviderError>) {
+        let told = match listed {
+            Ok(true) => None,
+            Ok(false) => Some("its list is not complete".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        *self.unlisted.lock().unwrap_or_else(PoisonError::into_inner) = told;
+    }
+
+    /// Why its last list says nothing of what is not there, for people.
+    pub(crate) fn why_unlisted(&self) -> Option<String> {
+        let unlisted = self.unlisted.lock();
+        let unlisted = unlisted.unwrap_or_else(PoisonError::into_inner).clone();
+        unlisted.or_else(|| self.shrunken_text())
     }
 
     /// Asks for the deletion of an instance of ours.

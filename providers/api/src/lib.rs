@@ -12,6 +12,7 @@ pub mod fleet;
 mod gpu;
 mod mistake;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -141,21 +142,29 @@ pub trait Provider: Send + Sync {
 /// Every page of [`Provider::list`]; `complete` only if every page was.
 ///
 /// # Errors
-/// The first page's error that came.
+/// The first page's error that came; [`ProviderErrorKind::Unavailable`] where a cursor
+/// comes again, so that the pages never end.
 pub async fn list_all(
     provider: &dyn Provider,
     owner: &str,
 ) -> Result<(Vec<ProviderInstance>, bool), ProviderError> {
     const MOST_PAGES: usize = 1_000;
     let (mut all, mut complete, mut cursor) = (Vec::new(), true, None);
+    let mut cursors = HashSet::new();
     for _ in 0..MOST_PAGES {
         let page = provider.list(owner, cursor.as_deref()).await?;
         complete &= page.complete;
         all.extend(page.instances);
         match page.next {
+            Some(next) if !cursors.insert(next.clone()) => return Err(endless()),
             Some(next) => cursor = Some(next),
             None => return Ok((all, complete)),
         }
     }
     Ok((all, false))
+}
+
+fn endless() -> ProviderError {
+    let detail = "its list never ends: it gives the same cursor twice";
+    ProviderError::new(ProviderErrorKind::Unavailable, detail)
 }

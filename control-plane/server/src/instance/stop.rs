@@ -97,7 +97,7 @@ impl ControlPlane {
                 Ok(Look::Found) => return,
                 Ok(look) => {
                     effort.answered(matches!(look, Look::Absent));
-                    deployment.set_last_error(None);
+                    deployment.set_last_error(why_untold(instance, &look));
                 }
                 Err(error) => {
                     effort.refused();
@@ -135,10 +135,11 @@ impl ControlPlane {
             return Ok(Look::There);
         }
         let (all, complete) = instance.provider.list(&self.owner).await?;
-        match complete && !all.iter().any(|seen| seen.id == id) {
-            true => Ok(Look::Absent),
-            false => Ok(Look::There),
-        }
+        Ok(match all.iter().any(|seen| seen.id == id) {
+            true => Look::There,
+            false if complete => Look::Absent,
+            false => Look::Untold,
+        })
     }
 
     /// Looks for an instance whose create was never answered.
@@ -149,7 +150,7 @@ impl ControlPlane {
     ) -> Result<Look, ProviderError> {
         let (all, complete) = instance.provider.list(&self.owner).await?;
         let Some(found) = all.into_iter().find(|seen| instance.is(seen)) else {
-            return Ok(if complete { Look::Absent } else { Look::There });
+            return Ok(if complete { Look::Absent } else { Look::Untold });
         };
         let changes = InstanceChanges {
             usd_per_hour: price(found.usd_per_hour),
@@ -158,8 +159,7 @@ impl ControlPlane {
         let event = InstanceEvent::Created {
             provider_id: found.id,
         };
-        match self.advance(deployment, instance, event, changes).await
-        {
+        match self.advance(deployment, instance, event, changes).await {
             true => Ok(Look::Found),
             false => Ok(Look::There),
         }
@@ -186,10 +186,21 @@ impl ControlPlane {
     }
 }
 
+/// Why a look says nothing of its absence.
+fn why_untold(instance: &Instance, look: &Look) -> Option<String> {
+    let provider = &instance.provider;
+    let why = provider
+        .why_unlisted()
+        .filter(|_| matches!(look, Look::Untold))?;
+    Some(format!("waits for provider {}: {why}", provider.name))
+}
+
 /// What a step towards absence found.
 enum Look {
     There,
     Absent,
+    /// It was not found, in a list that does not tell of everything.
+    Untold,
     /// Its id is known now.
     Found,
 }

@@ -1,4 +1,5 @@
-//! What a provider's lists say is taken up: prices, instances that no create told of.
+//! What a provider's lists say is taken up: prices, instances that no create told of;
+//! and what is told where they say nothing.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -36,6 +37,12 @@ fn price(status: &Value) -> Option<f64> {
 async fn total(scene: &Scene) -> f64 {
     let (_, costs) = scene.admin(Method::GET, "/costs").await;
     costs["total_usd"].as_f64().unwrap()
+}
+
+async fn health(scene: &Scene) -> Value {
+    let (_, providers) = scene.admin(Method::GET, "/providers").await;
+    let mut all = providers["items"].as_array().unwrap().iter();
+    all.find(|it| it["name"] == "toy").unwrap()["last_error"].clone()
 }
 
 #[tokio::test]
@@ -91,4 +98,41 @@ async fn a_pod_whose_create_is_never_answered_is_taken_from_the_list() {
     assert_eq!((truth.created, truth.live.len()), (1, 1));
     assert_eq!(truth.count(Call::Create), creates, "it is there");
     assert!(total(&scene).await > 0.0);
+}
+
+#[tokio::test]
+async fn a_cursor_that_comes_again_ends_the_list_with_an_error() {
+    let scene = with_a_pod(BudgetConfig::default()).await;
+    let never = Latch::new();
+    scene.cloud.fail_until(Call::List, &never, Fault::Endless);
+    let before = scene.cloud.truth().count(Call::List);
+    scene.pass(secs(60)).await;
+    let lists = scene.cloud.truth().count(Call::List) - before;
+    assert!(lists <= 30, "{lists} calls in a minute");
+    let told = health(&scene).await.to_string();
+    assert!(told.contains("the same cursor twice"), "{told}");
+    never.open();
+    scene.pass(secs(10)).await;
+    assert_eq!(health(&scene).await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_deletion_says_that_it_waits_for_a_list_that_is_complete() {
+    let scene = with_a_pod(BudgetConfig::default()).await;
+    let never = Latch::new();
+    scene
+        .cloud
+        .fail_until(Call::List, &never, Fault::Incomplete);
+    scene.admin(Method::DELETE, "/deployments/m").await;
+    scene.pass(secs(60)).await;
+    let status = scene.status().await;
+    assert_eq!(
+        status["last_error"],
+        "waits for provider toy: its list is not complete"
+    );
+    assert_eq!(health(&scene).await, "its list is not complete");
+    never.open();
+    scene
+        .until(SECOND, async || scene.status().await.is_null())
+        .await;
 }

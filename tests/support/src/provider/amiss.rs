@@ -37,6 +37,10 @@ impl Answer for Option<ProviderInstance> {
 impl Answer for InstancePage {
     fn amiss(mut self, fault: Fault) -> Self {
         match fault {
+            Fault::Endless => {
+                self.next = Some("again".to_owned());
+                return self;
+            }
             Fault::Blind => self.instances.clear(),
             Fault::Incomplete => {
                 self.instances.clear();

@@ -22,6 +22,9 @@ pub enum Fault {
     /// A list that leaves half out and calls itself complete. No such fault for
     /// the other calls.
     Cut,
+    /// A list whose next page has the cursor that this one has. No such fault for
+    /// the other calls.
+    Endless,
     /// It takes its effect, and is answered with an error only after so long.
     Silent(Duration),
     /// A delete that is accepted, and nothing comes of it. No such fault for
