@@ -12,7 +12,7 @@ use crate::deployment::Controlled;
 /// How often a draining instance without a backend's news is looked at.
 const DRAIN_LOOK: Duration = Duration::from_millis(250);
 /// How often a provider is asked for an address that is not known.
-const ADDRESS_LOOK: Duration = Duration::from_secs(5);
+pub(super) const ADDRESS_LOOK: Duration = Duration::from_secs(5);
 
 impl ControlPlane {
     /// Watches over an instance that serves or drains, until it does neither.

@@ -65,9 +65,11 @@ impl ControlPlane {
                     Readiness::Ready => progress.passes + 1,
                     Readiness::Initializing | Readiness::NotReady => 0,
                 };
-                if progress.passes >= health.ready.successes
-                    && self.is_alone_at(instance, &address).await
-                {
+                if progress.passes >= health.ready.successes {
+                    if let Some(other) = self.other_at(instance, &address).await {
+                        self.wait_for_address(deployment, instance, &other).await;
+                        continue;
+                    }
                     self.became_ready(deployment, instance, &address, price)
                         .await;
                     if progress.boots {
@@ -148,7 +150,7 @@ impl ControlPlane {
         let changes = InstanceChanges {
             address: Some(sealed),
             usd_per_hour: price,
-            detail: None,
+            detail: Some(String::new()),
         };
         // The idle clock starts at "ready" (or at the last response, if later).
         deployment.live.traffic[instance.tier].touch(self.clock.now());

@@ -7,7 +7,7 @@ use thermocline_policy::NanoUsd;
 use thermocline_provider::ProviderErrorKind;
 use thermocline_server::BudgetConfig;
 use thermocline_support::backend::Latch;
-use thermocline_support::provider::{Call, FakeProvider, Fault};
+use thermocline_support::provider::{Boot, Call, FakeProvider, Fault};
 use thermocline_support::system::{Setup, manual_clock};
 
 use crate::scene::{SECOND, Scene, ok, pod, secs};
@@ -135,4 +135,27 @@ async fn a_deletion_says_that_it_waits_for_a_list_that_is_complete() {
     scene
         .until(SECOND, async || scene.status().await.is_null())
         .await;
+}
+
+#[tokio::test]
+async fn a_second_instance_at_an_address_says_whose_it_is_and_is_not_asked_for_hotly() {
+    let scene = with_a_pod(BudgetConfig::default()).await;
+    let first = scene.cloud.truth().live[0].clone();
+    scene.cloud.set_boot(Boot::Never);
+    let two = json!({ "tiers": { "pod": { "min_instances": 2, "max_instances": 2 } } });
+    scene.system.admin.patch("m", two).await;
+    scene.until_live(2).await;
+    let url = first.address.unwrap().url;
+    scene.cloud.readdress(&scene.cloud.truth().live[1].id, &url);
+    scene.pass(secs(10)).await;
+    let gets = scene.cloud.truth().count(Call::Get);
+    scene.pass(secs(60)).await;
+    let gets = scene.cloud.truth().count(Call::Get) - gets;
+    assert!(gets <= 30, "{gets} gets in a minute");
+    let status = scene.status().await;
+    let detail = format!("its address is already that of {}", first.key);
+    let all = status["instances"].as_array().unwrap();
+    assert!(all.iter().any(|it| it["detail"] == detail), "{status}");
+    let events = crate::events::told(&scene).await;
+    assert_eq!(events.matches("instance.no_address").count(), 1, "{events}");
 }

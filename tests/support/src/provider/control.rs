@@ -121,6 +121,15 @@ impl FakeProvider {
         });
     }
 
+    /// The instance is ready at `url`, wherever it was.
+    pub fn readdress(&self, id: &str, url: &str) {
+        self.0.state.change(|state| {
+            if let Some(instance) = state.find_mut(id) {
+                instance.become_ready(url.to_owned());
+            }
+        });
+    }
+
     /// How many instances one page of a list holds.
     pub fn set_page_size(&self, instances: usize) {
         self.0
