@@ -29,9 +29,6 @@ impl ControlPlane {
 
     /// Counts the live pods again.
     pub(crate) fn weigh_pods(&self) {
-        if self.budgets.config.usd_per_hour.is_none() && self.budgets.config.instances.is_none() {
-            return;
-        }
         let mut prices = self.prices_out_of_reach();
         let mut up = BTreeMap::new();
         for instance in self.index().values().filter(|i| i.tier == Tier::Pod) {

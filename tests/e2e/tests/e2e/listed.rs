@@ -159,3 +159,14 @@ async fn a_second_instance_at_an_address_says_whose_it_is_and_is_not_asked_for_h
     let events = crate::events::told(&scene).await;
     assert_eq!(events.matches("instance.no_address").count(), 1, "{events}");
 }
+
+#[tokio::test]
+async fn the_servers_figures_count_live_pods_also_where_nothing_limits_them_together() {
+    let scene = with_a_pod(BudgetConfig::default()).await;
+    let daily = json!({ "budget": { "usd_per_day": 100 } });
+    scene.system.admin.patch("m", daily).await;
+    scene.pass(secs(10)).await;
+    let server = scene.status().await["budget"]["server"].clone();
+    assert_eq!(server["live_instances"], 1, "{server}");
+    assert_eq!(server["committed_usd_per_hour"], 1.2, "{server}");
+}
