@@ -75,10 +75,13 @@ fn ours(world: &World, planted: &Planted) -> Vec<ProviderInstance> {
 /// Holds at every moment: what exists is written down, no slot has two, nobody
 /// else's was touched.
 pub(crate) fn at_any_time(world: &World, planted: &Planted, max: usize) -> Result<(), String> {
-    // In this order: nothing exists before its row does.
+    // A row is there before what it stands for, and stays until that is gone; the store's
+    // own thread may drop it while we look.
+    let before = world.rows();
     let live = ours(world, planted);
-    let rows = world.rows();
-    let row_of = |it: &ProviderInstance| rows.iter().find(|row| row.id == it.key);
+    let both = before.into_iter().chain(world.rows());
+    let rows: BTreeMap<String, InstanceRow> = both.map(|row| (row.id.clone(), row)).collect();
+    let row_of = |it: &ProviderInstance| rows.get(&it.key);
     if let Some(orphan) = live.iter().find(|it| row_of(it).is_none()) {
         let calls = world.cloud.truth().calls;
         let calls: Vec<_> = calls.iter().rev().take(30).collect();
