@@ -22,7 +22,7 @@ const RESERVED: [HeaderName; 7] = [
 /// In words without the address: a URL with more than a scheme, a host that may be
 /// reached and a port; a header that cannot be sent, or is not the provider's to set.
 pub fn check_address(address: &Address) -> Result<(), String> {
-    thermocline_wire::base_url(&address.url).map_err(|allowed| format!("its URL {allowed}"))?;
+    thermocline_wire::base_url(&address.url).map_err(|allowed| format!("its URL: {allowed}"))?;
     for (name, value) in &address.headers {
         let known = HeaderName::from_bytes(name.as_bytes());
         let Ok(known) = known else {
@@ -73,7 +73,7 @@ mod tests {
             "http://metadata.google.internal",
         ] {
             let why = check(url, &[]).unwrap_err();
-            assert!(why.starts_with("its URL "), "{why}");
+            assert!(why.starts_with("its URL: "), "{why}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a started plugin writes, in our log.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -15,6 +16,8 @@ const LONGEST_LINE: usize = 4 << 10;
 /// Lines that may come at once, and how soon there is room for one more.
 const BURST: u32 = 200;
 const EVERY: Duration = Duration::from_millis(50);
+/// How often it is told at most that lines were left out.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// The lines that a process writes.
 pub(crate) type Lines<R> = FramedRead<R, LinesCodec>;
@@ -23,18 +26,21 @@ pub(crate) fn lines<R: AsyncRead>(read: R) -> Lines<R> {
     FramedRead::new(read, LinesCodec::new_with_max_length(LONGEST_LINE))
 }
 
-/// The next line; `None` at the end. A line that is too long is empty.
+/// The next line; `None` at the end. A line that is too long is empty, bytes that
+/// are no text are left out.
 pub(crate) async fn next<R: AsyncRead + Unpin>(lines: &mut Lines<R>) -> Option<String> {
     loop {
-        return match lines.next().await? {
-            Ok(line) => Some(clean(&line)),
-            Err(LinesCodecError::MaxLineLengthExceeded) => Some(String::new()),
-            // Bytes that are no text.
-            Err(LinesCodecError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
-                continue;
-            }
-            Err(LinesCodecError::Io(_)) => None,
+        let too_long = match lines.next().await? {
+            Ok(line) => return Some(clean(&line)),
+            Err(LinesCodecError::MaxLineLengthExceeded) => true,
+            Err(LinesCodecError::Io(error)) if error.kind() == ErrorKind::InvalidData => false,
+            Err(LinesCodecError::Io(_)) => return None,
         };
+        // After an error the stream pretends once to be over, and goes on.
+        let _pretended = lines.next().await;
+        if too_long {
+            return Some(String::new());
+        }
     }
 }
 
@@ -63,6 +69,8 @@ pub(crate) async fn log<R: AsyncRead + Unpin>(
 struct Tap {
     bucket: Bucket,
     left_out: u64,
+    /// Not before then is it told again how many were left out.
+    tell_at: Moment,
 }
 
 impl Tap {
@@ -70,16 +78,21 @@ impl Tap {
         Tap {
             bucket: Bucket::new(EVERY, BURST),
             left_out: 0,
+            tell_at: Moment::ORIGIN,
         }
     }
 
-    /// How many lines were left out right before the one that comes at `now`;
-    /// `None` when it is left out too.
+    /// How many lines were left out before the one that comes at `now`, where that
+    /// is to be told now; `None` when it is left out too.
     fn pass(&mut self, now: Moment) -> Option<u64> {
         if self.bucket.take(now).is_err() {
             self.left_out += 1;
             return None;
         }
+        if self.left_out == 0 || now < self.tell_at {
+            return Some(0);
+        }
+        self.tell_at = now + TELL_EVERY;
         Some(std::mem::take(&mut self.left_out))
     }
 }
@@ -96,6 +109,19 @@ fn clean(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A reader that stopped there would close the pipe, and end who writes to it.
+    #[tokio::test]
+    async fn a_line_without_end_and_bytes_without_sense_end_nothing() {
+        let mut written = vec![b'x'; 3 * LONGEST_LINE];
+        written.extend(b"\nafter\n\xff\xfe\xc3(\nand after\n");
+        let mut lines = lines(written.as_slice());
+        let mut read = Vec::new();
+        while let Some(line) = next(&mut lines).await {
+            read.push(line);
+        }
+        assert_eq!(read, ["", "after", "and after"]);
+    }
 
     #[test]
     fn a_flood_is_cut_and_counted_and_a_word_now_and_then_is_not() {

@@ -21,8 +21,14 @@ struct Heard {
     /// Whether all its queues were told.
     whole: bool,
     queues: BTreeMap<String, QueueDemand>,
+    /// When work of a queue was last told.
+    told: BTreeMap<String, Moment>,
     draining: Vec<String>,
 }
+
+/// How long a job may be on its way into its queue after it was announced: a new
+/// queue has to be made first.
+const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
 /// One queue's work over all gateways.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +56,7 @@ impl Demands {
             until,
             whole: false,
             queues: BTreeMap::new(),
+            told: BTreeMap::new(),
             draining: Vec::new(),
         });
         if demand.sequence < heard.sequence && !demand.whole {
@@ -57,10 +64,14 @@ impl Demands {
         }
         if demand.whole {
             heard.queues.clear();
+            heard.told.clear();
         }
         heard.whole |= demand.whole;
         (heard.sequence, heard.at, heard.until) = (demand.sequence, now, until);
         heard.draining = demand.draining;
+        let with_work = demand.queues.iter().filter(|queue| queue.waiting > 0);
+        let told = with_work.map(|queue| (queue.deployment.clone(), now));
+        heard.told.extend(told);
         let queues = demand.queues.into_iter();
         heard
             .queues
@@ -95,13 +106,20 @@ impl Demands {
         heard.is_some_and(|heard| heard.until > now)
     }
 
-    /// Nobody waits in `deployment` any more, as far as one could see by looking.
-    pub(crate) fn emptied(&mut self, deployment: &str) {
+    /// Nobody waits in `deployment`, as far as one could see by looking at `now`;
+    /// whether that is so, and no job can still be on its way.
+    pub(crate) fn emptied(&mut self, deployment: &str, now: Moment) -> bool {
+        let mut empty = true;
         for heard in self.gateways.values_mut() {
-            if let Some(queue) = heard.queues.get_mut(deployment) {
-                (queue.waiting, queue.oldest_ms) = (0, 0);
+            let told = heard.told.get(deployment);
+            let on_its_way = told.is_some_and(|at| now.since(*at) < ON_ITS_WAY);
+            match heard.queues.get_mut(deployment) {
+                Some(queue) if on_its_way => empty &= queue.waiting == 0,
+                Some(queue) => (queue.waiting, queue.oldest_ms) = (0, 0),
+                None => {}
             }
         }
+        empty
     }
 
     /// There may be more in `deployment` than is announced.
@@ -225,7 +243,18 @@ mod tests {
         demands.hear(said("http://a", 1, true, &[("m", 2)]), at(0));
         demands.taken("m");
         assert_eq!(demands.of("m", at(0)).unwrap().waiting, 1);
-        demands.emptied("m");
-        assert_eq!(demands.of("m", at(0)).unwrap().waiting, 0);
+        assert!(demands.emptied("m", at(2)));
+        assert_eq!(demands.of("m", at(2)).unwrap().waiting, 0);
+    }
+
+    #[test]
+    fn what_was_only_just_announced_may_not_have_come_into_its_queue() {
+        let mut demands = Demands::default();
+        demands.hear(said("http://a", 1, true, &[("m", 0)]), at(0));
+        demands.hear(said("http://a", 2, false, &[("m", 1)]), at(60));
+        assert!(!demands.emptied("m", at(61)));
+        assert_eq!(demands.of("m", at(61)).unwrap().waiting, 1);
+        demands.taken("m");
+        assert!(demands.emptied("m", at(61)), "it was taken");
     }
 }

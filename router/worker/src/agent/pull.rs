@@ -7,6 +7,8 @@
 //! empty. Cold queues are always looked into one job at a time, when there is
 //! room for their models.
 
+use std::time::Duration;
+
 use thermocline_broker::Delivery;
 use thermocline_policy::fleet::Residence;
 
@@ -16,6 +18,8 @@ use crate::event::{Event, Origin, Permit};
 
 /// What was taken was brought by no subscription.
 const TAKEN: Origin = 0;
+/// How soon a queue is looked into again whose announced job was not there yet.
+const NOT_YET: Duration = Duration::from_millis(150);
 
 impl Agent {
     /// Does what can be done now; called after everything that happens.
@@ -163,7 +167,7 @@ impl Agent {
         permit: Option<Permit>,
     ) {
         self.taking.remove(&queue);
-        self.cold_changed = true;
+        let now = self.clock.now();
         match delivery {
             Some(delivery) if self.phase == Phase::Taking => {
                 self.demands.taken(&queue);
@@ -176,8 +180,12 @@ impl Agent {
             }
             None => {
                 self.promised.remove(&queue);
-                self.demands.emptied(&queue);
+                if !self.demands.emptied(&queue, now) {
+                    self.next_look = self.next_look.min(now + NOT_YET);
+                    return;
+                }
             }
         }
+        self.cold_changed = true;
     }
 }
