@@ -61,7 +61,12 @@ test('workers are shown with what they hold and how fast they load, queues with 
 test('a dead letter is looked at, replayed and discarded, and its words stay text', async () => {
   const fleet = new Fleet();
   fleet.bury('01JOB', 'timed_out', TRAP);
-  fleet.bury('02JOB', 'runtime_died', TRAP, 'two workers died with it in hand, or their runtimes did');
+  fleet.bury(
+    '02JOB',
+    'runtime_died',
+    TRAP,
+    'two workers died with it in hand, or their runtimes did',
+  );
   open = await Console.open(browser, server);
   const { page } = open;
   await fleet.answer(page);
@@ -93,7 +98,12 @@ test('a dead letter is looked at, replayed and discarded, and its words stay tex
 test('letters that failed alike are replayed together', async () => {
   const fleet = new Fleet();
   fleet.bury('01JOB', 'timed_out', 'no answer');
-  fleet.bury('02JOB', 'timed_out', 'no answer', 'two workers died with it in hand, or their runtimes did');
+  fleet.bury(
+    '02JOB',
+    'timed_out',
+    'no answer',
+    'two workers died with it in hand, or their runtimes did',
+  );
   open = await Console.open(browser, server);
   const { page } = open;
   await fleet.answer(page);
