@@ -96,23 +96,23 @@ fn ends_of_drains(observed: &[Observed], wanted: Wanted) -> Vec<Action> {
 }
 
 /// What becomes of instances of an older specification.
+///
+/// One of them goes for each instance that is ready beyond what is wanted, the
+/// least busy first: were the last successor waited for, none could start once
+/// there is one instance above `max`.
 fn replaced(observed: &[Observed], wanted: Wanted) -> Vec<Action> {
-    let successors = observed
-        .iter()
-        .filter(|o| o.current && o.state.is_ready())
-        .count() as u32;
-    let relieved = successors >= wanted.count;
-    observed
-        .iter()
-        .filter(|o| !o.current)
-        .filter_map(|o| match o.state {
-            InstanceState::Intended | InstanceState::Starting { .. } => Some(stop(o)),
-            InstanceState::Ready { .. } if relieved => Some(Action::Drain { id: o.id.clone() }),
-            InstanceState::Ready { .. }
-            | InstanceState::Draining { .. }
-            | InstanceState::Stopping { .. }
-            | InstanceState::Gone => None,
-        })
+    let ready = observed.iter().filter(|o| o.state.is_ready()).count() as u32;
+    let old = || observed.iter().filter(|o| !o.current);
+    let mut serving: Vec<&Observed> = old().filter(|o| o.state.is_ready()).collect();
+    serving.sort_by_key(|o| o.in_flight);
+    let relieved = serving
+        .into_iter()
+        .take(ready.saturating_sub(wanted.count) as usize)
+        .map(|o| Action::Drain { id: o.id.clone() });
+    old()
+        .filter(|o| o.state.is_starting())
+        .map(stop)
+        .chain(relieved)
         .collect()
 }
 
@@ -274,6 +274,16 @@ mod tests {
     }
 
     #[test]
+    fn b37_several_are_replaced_one_after_another_at_full_strength() {
+        let seen = [instance(0, ready(), false), instance(1, ready(), false)];
+        let two = Wanted { count: 2, max: 2 };
+        assert_eq!(plan(two, &seen), [Action::Start { slot: 2 }]);
+        let [first, second] = seen;
+        let relieved = [first, second, instance(2, ready(), true)];
+        assert_eq!(plan(two, &relieved), [Action::Drain { id: id(0) }]);
+    }
+
+    #[test]
     fn a_start_does_not_wait_for_one_that_is_slow_to_go() {
         assert_eq!(
             plan(one(1), &[instance(0, stopping(), true)]),
@@ -330,12 +340,18 @@ mod tests {
         }
     }
 
+    prop_compose! {
+        fn wishes()(max in 1u32..5)(count in 0..=max, max in Just(max)) -> (u32, u32) {
+            (count, max)
+        }
+    }
+
     proptest! {
         #[test]
-        fn every_fleet_settles_on_what_is_wanted(seen in fleet(), count in 0u32..3) {
-            let wanted = Wanted { count, max: 3 };
+        fn every_fleet_settles_on_what_is_wanted(seen in fleet(), (count, max) in wishes()) {
+            let wanted = Wanted { count, max };
             let mut seen = seen;
-            for _ in 0..12 {
+            for _ in 0..16 {
                 let actions = plan(wanted, &seen);
                 seen = world(apply(seen, &actions));
             }

@@ -74,6 +74,30 @@ async fn b37_updates_under_load_lose_nothing_and_keep_to_the_maximum() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b37_an_update_at_full_strength_replaces_one_after_the_other() {
+    let cloud = FakeProvider::new(&Clock::system(), |_| ok().into());
+    let system = Setup::new().provider("toy", cloud.clone()).start().await;
+    let tiers = json!({ "pod": { "provider": "toy", "min_instances": 2, "max_instances": 2 } });
+    let spec = json!({ "name": "m", "image": "i:1", "tiers": tiers });
+    system.admin.deploy(spec).await;
+    let two_ready = |status: &Value| {
+        let instances = status["instances"].as_array().unwrap();
+        instances.len() == 2 && instances.iter().all(|it| it["state"] == "ready")
+    };
+    system.admin.wait_status("m", two_ready).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let client = traffic(&system, &over).await;
+    system.admin.patch("m", json!({ "image": "i:2" })).await;
+    cloud
+        .wait_for(|truth| truth.created == 4 && truth.live.len() == 2)
+        .await;
+    system.admin.wait_status("m", two_ready).await;
+    over.store(true, Ordering::Relaxed);
+    assert!(client.await.unwrap() > 0);
+    assert_eq!(cloud.truth().most_live, 3, "one surge instance at a time");
+}
+
 #[tokio::test]
 async fn b37_an_update_during_a_start_starts_what_it_says() {
     let scene = Scene::new(ok()).await;
