@@ -120,6 +120,10 @@ export class Server {
       if (child.exitCode !== null) throw new Error(`it ended: ${this.#log}`);
       return (await fetch(`${this.url}/readyz`)).ok;
     });
+    const page = await (await fetch(`${this.url}/console/`)).text();
+    if (page.includes('not part of this build')) {
+      throw new Error(`${binary()} has no console: build it again, after \`make web\``);
+    }
   }
 
   /** Ends it as a signal would, and waits until it has ended. */

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
+use serde_json::json;
 use thermocline_clock::ManualClock;
 use thermocline_docker::{DockerProvider, Limits};
-use thermocline_policy::Tier;
 use thermocline_provider::{InstanceRequest, Provider, ProviderErrorKind, ProviderState};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -80,30 +80,11 @@ async fn read_request(stream: &mut BufReader<UnixStream>) -> String {
 }
 
 fn request() -> InstanceRequest {
-    InstanceRequest {
-        owner: "home".into(),
-        deployment: "big".into(),
-        tier: Tier::Local,
-        offer: None,
-        image: "big:1".into(),
-        command: Vec::new(),
-        args: Vec::new(),
-        env: Default::default(),
-        port: 80,
-        vram_mib: 0,
-        gpus: 0,
-        gpu: Vec::new(),
-        ready_path: "/".into(),
-        idle_timeout_s: 0,
-        max_workers: 0,
-        queue_delay_s: 0,
-        cpus: 0.0,
-        memory_mib: 0,
-        max_lifetime_s: 0,
-        devices: Vec::new(),
-        host_port: None,
-        fleet: None,
-    }
+    let request = json!({
+        "owner": "home", "deployment": "big", "tier": "local", "image": "big:1", "port": 80,
+        "ready_path": "/",
+    });
+    serde_json::from_value(request).unwrap()
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
-use thermocline_policy::Tier;
+use serde_json::json;
 use thermocline_provider::{InstanceRequest, ProviderInstance};
 use thermocline_store::InstanceRow;
 use thermocline_support::provider::Call;
@@ -40,30 +40,10 @@ impl Planted {
 }
 
 fn request(owner: &str) -> InstanceRequest {
-    InstanceRequest {
-        owner: owner.to_owned(),
-        deployment: "m".to_owned(),
-        tier: Tier::Pod,
-        offer: None,
-        image: "i:1".to_owned(),
-        command: Vec::new(),
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        port: 8000,
-        vram_mib: 0,
-        gpus: 0,
-        gpu: Vec::new(),
-        ready_path: String::new(),
-        idle_timeout_s: 0,
-        max_workers: 0,
-        queue_delay_s: 0,
-        cpus: 0.0,
-        memory_mib: 0,
-        max_lifetime_s: 0,
-        devices: Vec::new(),
-        host_port: None,
-        fleet: None,
-    }
+    let request = json!({
+        "owner": owner, "deployment": "m", "tier": "pod", "image": "i:1", "port": 8000,
+    });
+    serde_json::from_value(request).unwrap()
 }
 
 fn ours(world: &World, planted: &Planted) -> Vec<ProviderInstance> {

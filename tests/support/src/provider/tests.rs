@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use serde_json::json;
 use thermocline_clock::{Clock, ManualClock};
 use thermocline_policy::Tier;
 use thermocline_provider::conformance::{self, Setup};
@@ -13,30 +13,11 @@ use crate::backend::{Latch, Reply, Script};
 use crate::client::RawClient;
 
 pub(super) fn request() -> InstanceRequest {
-    InstanceRequest {
-        owner: "us".into(),
-        deployment: "m1".into(),
-        tier: Tier::Pod,
-        offer: None,
-        image: "image".into(),
-        command: Vec::new(),
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        port: 8000,
-        vram_mib: 0,
-        gpus: 1,
-        gpu: Vec::new(),
-        ready_path: "/ready".into(),
-        idle_timeout_s: 0,
-        max_workers: 0,
-        queue_delay_s: 0,
-        cpus: 0.0,
-        memory_mib: 0,
-        max_lifetime_s: 0,
-        devices: Vec::new(),
-        host_port: None,
-        fleet: None,
-    }
+    let request = json!({
+        "owner": "us", "deployment": "m1", "tier": "pod", "image": "image", "port": 8000,
+        "gpus": 1, "ready_path": "/ready",
+    });
+    serde_json::from_value(request).unwrap()
 }
 
 pub(super) fn provider() -> FakeProvider {
