@@ -1,6 +1,7 @@
 //! What exists at a provider against what is written down, in both directions.
 
 mod doubtful;
+mod known;
 mod lifetimes;
 mod missing;
 mod orphans;
@@ -12,8 +13,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use serde_json::json;
-use thermocline_policy::{InstanceState, Moment};
-use thermocline_provider::{Provider, ProviderInstance, ProviderState};
+use thermocline_policy::Moment;
+use thermocline_provider::ProviderInstance;
 
 use crate::control::ControlPlane;
 use crate::instance::Instance;
@@ -185,54 +186,9 @@ impl ControlPlane {
             Some(instance) => {
                 memory.unknown.remove(&seen.id);
                 instance.seen();
-                self.learn_of(&instance, seen).await;
                 self.look_at_known(&instance, seen).await;
             }
             None => self.look_at_unknown(provider, seen, memory).await,
         }
     }
-
-    /// What a list says of one that is driven: its id, where no create told it, and
-    /// its price.
-    async fn learn_of(self: &Arc<Self>, instance: &Arc<Instance>, seen: &ProviderInstance) {
-        let Some(deployment) = self.deployment(&instance.request.deployment) else {
-            return;
-        };
-        match instance.state() {
-            InstanceState::Intended => self.found(&deployment, instance, seen).await,
-            _ => self.follow_price(&deployment, instance, seen).await,
-        }
-    }
-
-    /// One that serves, but is listed as ended: so it is where a look at it
-    /// alone says the same.
-    async fn look_at_known(self: &Arc<Self>, instance: &Arc<Instance>, seen: &ProviderInstance) {
-        let serves = matches!(
-            instance.state(),
-            InstanceState::Ready { .. } | InstanceState::Draining { .. }
-        );
-        if !serves || !has_ended(seen) {
-            return;
-        }
-        let Ok(Some(again)) = instance.provider.adapter.get(&seen.id).await else {
-            return; // the next list will tell
-        };
-        if has_ended(&again) {
-            let why = match again.detail.is_empty() {
-                true => "it ended",
-                false => &again.detail,
-            };
-            self.lost_instance(instance, why).await;
-        }
-    }
-
-    pub(crate) async fn lost_instance(self: &Arc<Self>, instance: &Arc<Instance>, why: &str) {
-        if let Some(deployment) = self.deployment(&instance.request.deployment) {
-            self.lost(&deployment, instance, why).await;
-        }
-    }
-}
-
-fn has_ended(seen: &ProviderInstance) -> bool {
-    matches!(seen.state, ProviderState::Failed | ProviderState::Gone)
 }

@@ -21,7 +21,7 @@ impl ControlPlane {
         if !instance.state().is_ready() {
             return match instance.state() {
                 InstanceState::Stopping { .. } | InstanceState::Gone => {}
-                _ => self.lost(deployment, instance, BY_A_PERSON).await,
+                _ => drop(self.end(deployment, instance, BY_A_PERSON).await),
             };
         }
         let changes = InstanceChanges {

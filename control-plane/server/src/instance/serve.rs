@@ -115,17 +115,36 @@ impl ControlPlane {
         instance: &Arc<Instance>,
         why: &str,
     ) {
+        if self.end(deployment, instance, why).await {
+            let text = format!("{} instance was lost: {why}", instance.tier);
+            self.tell_instance(deployment, instance, "lost", &text);
+        }
+    }
+
+    /// Has an instance deleted, for `why`, whatever it does; false where it is already
+    /// being so, or that could not be written down.
+    pub(crate) async fn end(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+        why: &str,
+    ) -> bool {
+        if matches!(
+            instance.state(),
+            InstanceState::Stopping { .. } | InstanceState::Gone
+        ) {
+            return false;
+        }
         let changes = InstanceChanges {
             detail: Some(why.to_owned()),
             ..InstanceChanges::default()
         };
-        if self
+        let ends = self
             .advance(deployment, instance, InstanceEvent::Stop, changes)
-            .await
-        {
-            let text = format!("{} instance was lost: {why}", instance.tier);
-            self.tell_instance(deployment, instance, "lost", &text);
+            .await;
+        if ends {
             self.nudge(deployment);
         }
+        ends
     }
 }

@@ -31,6 +31,8 @@ struct Progress {
     unknown: u32,
     /// Answers in a row of "ready" without an address.
     unaddressed: u32,
+    /// Whose address it was given, where it is another's.
+    clash: Option<(Address, String)>,
     next_ask: Moment,
     asks: u32,
 }
@@ -48,7 +50,7 @@ impl ControlPlane {
         let mut progress = Progress::default();
         while instance.state().is_starting() && !self.drain.is_cancelled() {
             if self.clock.now() >= deadline {
-                let detail = "it was not ready in time".to_owned();
+                let detail = progress.too_late();
                 return self
                     .give_up(deployment, instance, failed("start_timeout", detail))
                     .await;
@@ -67,7 +69,8 @@ impl ControlPlane {
                 };
                 if progress.passes >= health.ready.successes {
                     if let Some(other) = self.other_at(instance, &address).await {
-                        self.wait_for_address(deployment, instance, &other).await;
+                        let why = self.wait_for_address(deployment, instance, &other).await;
+                        progress.clash = Some((address, why));
                         continue;
                     }
                     self.became_ready(deployment, instance, &address, price)
@@ -166,7 +169,7 @@ impl ControlPlane {
             self.publish(deployment);
             self.nudge(deployment);
             if let Some(why) = self.costs_too_much(deployment, instance, asked) {
-                self.lost(deployment, instance, &why.detail).await;
+                self.end(deployment, instance, &why.detail).await;
             }
         } else {
             self.pause(instance, ASK_EVERY).await;
@@ -185,6 +188,15 @@ fn count_worker(deployment: &Controlled, instance: &Instance) {
 }
 
 impl Progress {
+    /// Why it failed, once its time is over.
+    fn too_late(&self) -> String {
+        let at = self.address.as_ref().map(|(address, _)| address);
+        match &self.clash {
+            Some((clash, why)) if at == Some(clash) => format!("it was not ready in time: {why}"),
+            _ => "it was not ready in time".to_owned(),
+        }
+    }
+
     fn learn(&mut self, seen: ProviderInstance) -> Option<StartFailed> {
         match seen.state {
             ProviderState::Starting => self.address = None,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use thermocline_policy::NanoUsd;
 use thermocline_provider::ProviderErrorKind;
 use thermocline_server::BudgetConfig;
-use thermocline_support::backend::Latch;
+use thermocline_support::backend::{FakeBackend, Latch, Script};
 use thermocline_support::provider::{Boot, Call, FakeProvider, Fault};
 use thermocline_support::system::{Setup, manual_clock};
 
@@ -158,6 +158,43 @@ async fn a_second_instance_at_an_address_says_whose_it_is_and_is_not_asked_for_h
     assert!(all.iter().any(|it| it["detail"] == detail), "{status}");
     let events = crate::events::told(&scene).await;
     assert_eq!(events.matches("instance.no_address").count(), 1, "{events}");
+    scene.pass_in(secs(600), secs(5)).await;
+    let events = crate::events::told(&scene).await;
+    let late = format!("it was not ready in time: {detail}");
+    assert!(events.contains(&late), "{events}");
+}
+
+/// Both are asked whether they are ready before either is, so neither sees the other.
+#[tokio::test]
+async fn of_two_that_become_ready_at_one_address_at_once_the_list_leaves_one() {
+    let scene = Scene::new(ok()).await;
+    let latch = Latch::new();
+    let both = FakeBackend::start(Script::always(ok()).on("/ready", ok().held_until(&latch))).await;
+    scene.cloud.set_boot(Boot::Never);
+    let tiers = json!({ "pod": { "provider": "toy", "min_instances": 2, "max_instances": 2 } });
+    let health = json!({ "ready": { "path": "/ready" } });
+    scene.deploy(tiers, json!({ "health": health })).await;
+    scene.until_live(2).await;
+    let two = scene.cloud.truth().live;
+    for one in &two {
+        scene.cloud.readdress(&one.id, &both.url());
+    }
+    let asked = async || both.seen().to("/ready").count() == 2;
+    scene.until(SECOND / 10, asked).await;
+    latch.open();
+    scene.pass(secs(20)).await;
+    let status = scene.status().await;
+    let all = status["instances"].as_array().unwrap();
+    let ready = all.iter().filter(|it| it["state"] == "ready");
+    assert_eq!(ready.count(), 1, "{status}");
+    let live = scene.cloud.truth().live;
+    let kept = two
+        .iter()
+        .filter(|one| live.iter().any(|it| it.id == one.id));
+    assert_eq!(kept.count(), 1, "the other is not paid for");
+    let events = crate::events::told(&scene).await;
+    assert_eq!(events.matches("instance.no_address").count(), 1, "{events}");
+    assert!(!events.contains("instance.lost"), "{events}");
 }
 
 #[tokio::test]
