@@ -8,7 +8,7 @@ use crate::view::{Brake, Budget};
 /// What is spent and what is forbidden, in a few words.
 pub(crate) fn short(budget: &Budget) -> String {
     let mut words = vec![spent(budget)];
-    words.extend(forbidden(budget));
+    words.extend(forbidden(budget).map(|(what, _)| what));
     words.join("; ")
 }
 
@@ -19,8 +19,16 @@ pub(crate) fn sentences(budget: &Budget) -> Vec<String> {
         None => String::new(),
     };
     let mut lines = vec![format!("Budget: {}{ends}.", spent(budget))];
-    lines.extend(forbidden(budget).map(|line| format!("{}.", capital(&line))));
+    lines.extend(forbidden(budget).map(|(what, until)| lasting(&what, until)));
     lines
+}
+
+fn lasting(what: &str, until: Option<&str>) -> String {
+    let what = capital(what);
+    match until {
+        Some(until) => format!("{what}. That lasts until {until}."),
+        None => format!("{what}."),
+    }
 }
 
 fn spent(budget: &Budget) -> String {
@@ -33,14 +41,15 @@ fn spent(budget: &Budget) -> String {
     format!("{of}, pods commit to ${committed} an hour")
 }
 
-fn forbidden(budget: &Budget) -> impl Iterator<Item = String> {
+/// What is forbidden, and until when that lasts.
+fn forbidden(budget: &Budget) -> impl Iterator<Item = (String, Option<&str>)> {
     let tiers = [
         (Tier::Serverless, &budget.serverless),
         (Tier::Pod, &budget.pod),
     ];
     tiers
         .into_iter()
-        .filter_map(|(tier, brake)| sentence(tier, brake))
+        .filter_map(|(tier, brake)| Some((sentence(tier, brake)?, brake.until.as_deref())))
 }
 
 /// What keeps a decision for `tier` from being another, or from serving at all.

@@ -166,6 +166,8 @@ pub(crate) struct Budget {
 pub(crate) struct Brake {
     pub(crate) brake: String,
     pub(crate) why: Option<String>,
+    /// Not of older servers.
+    pub(crate) until: Option<String>,
 }
 
 impl Decision {

@@ -1,8 +1,10 @@
 //! Budgets: what counts against them, what they forbid, and what follows.
 
+mod news;
 mod pods;
 mod read;
 mod spent;
+mod until;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +21,7 @@ use crate::config::BudgetConfig;
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 use crate::instance::Instance;
+pub(crate) use news::News;
 use pods::Pods;
 pub(crate) use spent::Spent;
 
@@ -134,20 +137,26 @@ impl ControlPlane {
         braking
     }
 
-    /// Puts in force what budgets forbid the deployment; told when it is news.
+    /// Puts in force what budgets forbid the deployment.
     pub(crate) fn brake(
         &self,
         deployment: &Controlled,
         instances: &[Arc<Instance>],
     ) -> TierMap<Brake> {
         let braking = self.braking(deployment, instances);
-        let before = deployment.set_braking(braking);
+        deployment.set_braking(braking);
+        self.tell_braking(deployment);
+        braking.brakes
+    }
+
+    /// Tells what budgets forbid the deployment, where that is news and lasts.
+    fn tell_braking(&self, deployment: &Controlled) {
+        let (braking, now) = (deployment.braking(), self.clock.now());
         for tier in [Tier::Serverless, Tier::Pod] {
-            if before.brakes[tier] != braking.brakes[tier] {
+            if deployment.brake_is_news(tier, now) {
                 self.tell_brake(deployment, tier, &braking);
             }
         }
-        braking.brakes
     }
 
     /// Looks at every deployment's budgets again. What has changed is in force
@@ -166,6 +175,7 @@ impl ControlPlane {
                 deployment.bump();
                 self.nudge(&deployment);
             }
+            self.tell_braking(&deployment);
         }
     }
 
@@ -284,7 +294,7 @@ impl ControlPlane {
         let fits = ceilings.start(&spending, Some(NanoUsd(0)), self.calendar());
         let why = fits.err()?;
         if let Some(real) = UsdPerSecond::hourly(real.as_usd()) {
-            deployment.with_spec(|spec| self.learn_price(spec, Tier::Pod, real));
+            deployment.with_spec(|spec| self.overrule_price(spec, Tier::Pod, real));
         }
         Some(self.over_budget(why))
     }

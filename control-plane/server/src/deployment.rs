@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::back_off::BackOff;
 use crate::books::Books;
-use crate::budget::{Braking, Spent};
+use crate::budget::{Braking, News, Spent};
 use crate::edit::Unchecked;
 use crate::instance::Instance;
 use crate::series::Series;
@@ -46,6 +46,7 @@ struct State {
     refusal: Option<(Tier, Reason)>,
     idle_stop: Option<IdleStop>,
     braking: Braking,
+    brakes_told: TierMap<News>,
 }
 
 /// The last instances of a tier stopped for want of work.
@@ -80,6 +81,7 @@ impl Controlled {
                 refusal: None,
                 idle_stop: None,
                 braking: Braking::default(),
+                brakes_told: TierMap::default(),
             }),
             version: watch::Sender::new(0),
         }
@@ -222,9 +224,16 @@ impl Controlled {
         self.state().braking
     }
 
-    /// Notes what budgets forbid it; what they did before.
-    pub(crate) fn set_braking(&self, braking: Braking) -> Braking {
-        std::mem::replace(&mut self.state().braking, braking)
+    /// Notes what budgets forbid it.
+    pub(crate) fn set_braking(&self, braking: Braking) {
+        self.state().braking = braking;
+    }
+
+    /// Whether what they forbid `tier` is to be told at `now`.
+    pub(crate) fn brake_is_news(&self, tier: Tier, now: Moment) -> bool {
+        let mut state = self.state();
+        let brake = state.braking.brakes[tier];
+        state.brakes_told[tier].is_told(brake, now)
     }
 
     /// What keeps it from being torn down.

@@ -7,6 +7,7 @@ mod amend;
 mod create;
 mod drive;
 mod missed;
+mod price;
 mod release;
 mod serve;
 mod start;
@@ -23,6 +24,7 @@ use thermocline_table::Backend;
 use tokio::sync::Notify;
 
 use crate::provider::Registered;
+use price::Readings;
 
 /// A young instance may be hidden from a provider's calls for this long.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
@@ -65,6 +67,8 @@ struct Known {
     /// Where it is reached, as its provider says.
     address: Option<Address>,
     backend: Option<Arc<Backend>>,
+    /// What lists say of its price.
+    readings: Readings,
     /// Complete lists in a row that lacked it.
     missing: u32,
     /// Whether a get or a list has ever shown it: no longer too young for them.
@@ -102,6 +106,7 @@ impl Instance {
                 row,
                 address,
                 backend: None,
+                readings: Readings::default(),
                 missing: 0,
                 shown: false,
                 renewed_at: (!adopted).then_some(since),
@@ -154,7 +159,7 @@ impl Instance {
         self.known().backend = Some(Arc::new(backend));
     }
 
-    /// What it costs while it exists.
+    /// What it costs while it exists, as was written down.
     pub(crate) fn usd_per_hour(&self) -> Option<NanoUsd> {
         self.known().row.usd_per_hour
     }

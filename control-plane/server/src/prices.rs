@@ -1,28 +1,32 @@
 //! What providers ask for: kept, and asked again now and then, so that nobody
 //! who needs a price waits for a provider.
 
+mod quote;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use thermocline_policy::{Moment, Prices, Spec, Tier, UsdPerSecond};
+use thermocline_policy::{Prices, Spec, Tier, UsdPerSecond};
 use thermocline_provider::{Offer, OfferQuery, Provider};
+use tokio::sync::Notify;
 
 use crate::control::ControlPlane;
 use crate::launch::gpus;
 use crate::provider::name_for;
+use quote::Quote;
 
-/// How long a price is believed.
-const FRESH: Duration = Duration::from_secs(600);
-/// How soon a provider is asked again that did not answer.
-const AGAIN: Duration = Duration::from_secs(60);
 /// How long a start waits for a price that was never asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MIB: u64 = 1 << 20;
 
 /// The prices that are known.
 #[derive(Debug, Default)]
-pub(crate) struct Quotes(Mutex<HashMap<Wanted, Quote>>);
+pub(crate) struct Quotes {
+    kept: Mutex<HashMap<Wanted, Quote>>,
+    /// Told after each question, whatever the answer was.
+    answered: Notify,
+}
 
 /// What is to be priced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -32,14 +36,6 @@ struct Wanted {
     vram_mib: u64,
     gpus: u32,
     gpu: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Quote {
-    price: Option<UsdPerSecond>,
-    ask_after: Moment,
-    /// Whether the provider has been asked, whatever it said.
-    asked: bool,
 }
 
 impl Wanted {
@@ -57,7 +53,11 @@ impl Wanted {
 
 impl Quotes {
     fn kept(&self) -> MutexGuard<'_, HashMap<Wanted, Quote>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.kept.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn note(&self, wanted: Wanted, change: impl FnOnce(&mut Quote)) {
+        change(self.kept().entry(wanted).or_default());
     }
 }
 
@@ -73,23 +73,14 @@ impl ControlPlane {
 
     fn price(self: &Arc<Self>, spec: &Spec, tier: Tier) -> Option<UsdPerSecond> {
         let wanted = Wanted::of(spec, tier)?;
-        let now = self.clock.now();
         let mut kept = self.quotes.kept();
-        let known = kept.get(&wanted).copied();
-        if known.is_none_or(|quote| quote.ask_after <= now) {
-            // Asked once, whatever becomes of it.
-            let price = known.and_then(|quote| quote.price);
-            let quote = Quote {
-                price,
-                ask_after: now + AGAIN,
-                asked: known.is_some_and(|quote| quote.asked),
-            };
-            kept.insert(wanted.clone(), quote);
+        let quote = kept.entry(wanted.clone()).or_default();
+        if quote.falls_due(self.clock.now()) {
             let control = self.clone();
             self.runtime
                 .spawn(async move { control.ask_price(wanted).await });
         }
-        known.and_then(|quote| quote.price).or(self.assumed(tier))
+        quote.price.or(self.assumed(tier))
     }
 
     /// The same without asking; the outer `None` = the provider was not asked yet.
@@ -110,33 +101,44 @@ impl ControlPlane {
         wanted.any(|wanted| self.providers.contains_key(&wanted.provider) && unanswered(&wanted))
     }
 
-    /// The price of `tier`, asked for now if it was never asked.
+    /// The price of `tier`; waited for where its provider has not told one yet.
     pub(crate) async fn asked_price(
         self: &Arc<Self>,
         spec: &Spec,
         tier: Tier,
     ) -> Option<UsdPerSecond> {
-        if self.known_price(spec, tier).is_none() {
-            let asking = self.clone().ask_price(Wanted::of(spec, tier)?);
-            // It goes on to be asked, for who comes later.
-            let asking = self.runtime.spawn(asking);
-            let deadline = self.clock.now() + PATIENCE;
-            drop(self.clock.timeout_at(deadline, asking).await);
-        }
-        self.known_price(spec, tier).flatten()
+        let wanted = Wanted::of(spec, tier)?;
+        self.providers.get(&wanted.provider)?;
+        let told = async {
+            loop {
+                let answered = self.quotes.answered.notified();
+                self.price(spec, tier); // asks, where nobody does
+                if let Some(price) = self.known_price(spec, tier) {
+                    return price;
+                }
+                answered.await;
+            }
+        };
+        let deadline = self.clock.now() + PATIENCE;
+        self.clock.timeout_at(deadline, told).await.ok().flatten()
     }
 
-    /// A pod turned out to cost more than was asked for it: believed until the
-    /// provider is asked again.
-    pub(crate) fn learn_price(&self, spec: &Spec, tier: Tier, real: UsdPerSecond) {
+    /// A pod turned out to cost `real`, which is more than budgets hold, whatever
+    /// was asked for it. What is gone is not what comes next, so its provider is
+    /// asked anew, once; see [`Quote::overrule`].
+    pub(crate) fn overrule_price(self: &Arc<Self>, spec: &Spec, tier: Tier, real: UsdPerSecond) {
         if let Some(wanted) = Wanted::of(spec, tier) {
-            let quote = Quote {
-                price: Some(real),
-                ask_after: self.clock.now() + FRESH,
-                asked: true,
-            };
-            self.quotes.kept().insert(wanted, quote);
+            let now = self.clock.now();
+            self.quotes.note(wanted, |quote| quote.overrule(real, now));
+            self.price(spec, tier);
         }
+    }
+
+    /// When the price of `tier` is asked for again; microseconds since 1970.
+    pub(crate) fn price_asked_again(&self, spec: &Spec, tier: Tier) -> Option<i64> {
+        let quote = self.quotes.kept().get(&Wanted::of(spec, tier)?).copied()?;
+        let left = self.clock.now().until(quote.ask_after).as_micros();
+        Some(self.clock.wall_micros() + i64::try_from(left).ok()?)
     }
 
     async fn ask_price(self: Arc<Self>, wanted: Wanted) {
@@ -150,24 +152,15 @@ impl ControlPlane {
         };
         match provider.adapter.offers(query).await {
             Ok(offers) => {
-                let quote = Quote {
-                    price: cheapest(&offers, &wanted),
-                    ask_after: self.clock.now() + FRESH,
-                    asked: true,
-                };
-                self.quotes.kept().insert(wanted, quote);
+                let (price, now) = (cheapest(&offers, &wanted), self.clock.now());
+                self.quotes.note(wanted, |quote| quote.learn(price, now));
             }
             Err(error) => {
                 tracing::debug!(provider = wanted.provider, %error, "no prices to be had");
-                let mut kept = self.quotes.kept();
-                let quote = kept.entry(wanted).or_insert(Quote {
-                    price: None,
-                    ask_after: self.clock.now() + AGAIN,
-                    asked: true,
-                });
-                quote.asked = true;
+                self.quotes.note(wanted, |quote| quote.asked = true);
             }
         }
+        self.quotes.answered.notify_waiters();
     }
 }
 

@@ -139,7 +139,7 @@ fn counts(live: &Deployment) -> (u64, u64) {
 /// What the instances of a deployment cost an hour, together.
 pub(crate) fn usd_per_hour(deployment: &Controlled) -> NanoUsd {
     let instances = deployment.instances();
-    instances.iter().filter_map(|i| i.usd_per_hour()).sum()
+    instances.iter().filter_map(|i| i.paid_per_hour()).sum()
 }
 
 impl ControlPlane {

@@ -161,7 +161,9 @@ fn pinned(live: &Deployment) -> Option<Tier> {
 
 /// One instance.
 pub(crate) fn instance_json(instance: &Instance) -> Value {
-    row_json(&instance.row())
+    let mut row = instance.row();
+    row.usd_per_hour = instance.paid_per_hour();
+    row_json(&row)
 }
 
 /// One instance as it is written down.

@@ -111,12 +111,14 @@ pub enum OverBudget {
         needed: NanoUsd,
     },
     /// The server's ceiling of the hour, which live pods alone would pass.
-    #[error("the server's ceiling of {limit} an hour: its pods would cost {rate} an hour together")]
+    #[error("the server's ceiling of {limit} an hour: {}", rate(*pods, *more))]
     Rate {
         /// The ceiling.
         limit: NanoUsd,
-        /// What all pods and the one more would cost an hour.
-        rate: NanoUsd,
+        /// What all pods cost an hour that may exist.
+        pods: NanoUsd,
+        /// What one more would cost an hour.
+        more: NanoUsd,
     },
     /// The server's number of paid instances.
     #[error("the server's limit of {limit} paid instances is reached")]
@@ -267,9 +269,10 @@ impl Ceilings {
         if spending.all.unpriced > 0 {
             return Err(OverBudget::Unpriced);
         }
-        let rate = spending.all.usd_per_hour + price;
+        let (pods, more) = (spending.all.usd_per_hour, price);
+        let rate = pods + more;
         if rate > limit {
-            return Err(OverBudget::Rate { limit, rate });
+            return Err(OverBudget::Rate { limit, pods, more });
         }
         let needed = over(rate, at.rest_of_hour());
         let spent = spending.this_hour;
@@ -289,6 +292,14 @@ fn over(usd_per_hour: NanoUsd, span: Duration) -> NanoUsd {
     let micros = i128::try_from(span.as_micros()).unwrap_or(i128::MAX);
     let sum = (i128::from(usd_per_hour.0) * micros + 3_599_999_999) / 3_600_000_000;
     NanoUsd(i64::try_from(sum).unwrap_or(i64::MAX))
+}
+
+fn rate(pods: NanoUsd, more: NanoUsd) -> String {
+    match (pods, more) {
+        (_, NanoUsd(0)) => format!("its pods cost {pods} an hour together"),
+        (NanoUsd(0), _) => format!("a pod would cost {more} an hour"),
+        _ => format!("its pods cost {pods} an hour, and one more would cost {more}"),
+    }
 }
 
 #[cfg(test)]

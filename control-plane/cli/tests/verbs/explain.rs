@@ -365,14 +365,17 @@ async fn a_budget_says_what_is_spent_and_what_it_forbids() {
         "usd_per_day": 15, "spent_today_usd": 14.5, "committed_usd_per_hour": 0.0,
         "resets_at": "2026-03-03T00:00:00Z",
         "serverless": { "brake": "off", "why": null },
-        "pod": { "brake": "no_start", "why": "its budget of $15 a day" },
+        "pod": {
+            "brake": "no_start", "why": "its budget of $15 a day",
+            "until": "2026-03-03T00:00:00Z, or a higher budget",
+        },
     });
     let text = explained(&decision).await;
     for line in [
         "sdxl is served by serverless: no pod is started: its budget of $15 a day (rule `budget`).\n",
         "The rate asks for a pod; it waits: no pod is started: its budget of $15 a day.\n",
         "Budget: $14.50 of $15.00 a day spent, pods commit to $0.00 an hour, and begins anew at 2026-03-03T00:00:00Z.\n",
-        "No pod is started: its budget of $15 a day.\n",
+        "No pod is started: its budget of $15 a day. That lasts until 2026-03-03T00:00:00Z, or a higher budget.\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }

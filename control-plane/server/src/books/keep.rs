@@ -184,7 +184,7 @@ fn paid_pods(deployment: &Controlled) -> impl Iterator<Item = PaidPod> {
             instance.state(),
             InstanceState::Intended | InstanceState::Gone
         );
-        let price = UsdPerSecond::hourly(instance.usd_per_hour()?.as_usd())?;
+        let price = UsdPerSecond::hourly(instance.paid_per_hour()?.as_usd())?;
         (exists && instance.tier == Tier::Pod).then(|| PaidPod {
             payee: (instance.tier, instance.provider.name.clone()),
             price,

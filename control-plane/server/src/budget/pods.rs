@@ -64,7 +64,8 @@ impl ControlPlane {
         above.then(|| match (ceilings.usd_per_hour, ceilings.instances) {
             (Some(limit), _) if all.usd_per_hour > limit => OverBudget::Rate {
                 limit,
-                rate: all.usd_per_hour,
+                pods: all.usd_per_hour,
+                more: NanoUsd(0),
             },
             (_, limit) => OverBudget::Instances {
                 limit: limit.unwrap_or_default(),

@@ -5,6 +5,7 @@ use thermocline_policy::{Brake, InstanceEvent, NanoUsd, Tier};
 use thermocline_wire::rfc3339;
 
 use super::Braking;
+use super::until::until;
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 
@@ -35,8 +36,8 @@ impl ControlPlane {
             "spent_today_usd": spending.today.as_usd(),
             "committed_usd_per_hour": spending.own.usd_per_hour.as_usd(),
             "resets_at": rfc3339(at.next_day()),
-            "serverless": brake_json(&braking, Tier::Serverless),
-            "pod": brake_json(&braking, Tier::Pod),
+            "serverless": self.brake_json(deployment, &braking, Tier::Serverless),
+            "pod": self.brake_json(deployment, &braking, Tier::Pod),
             "server": {
                 "usd_per_hour": ceilings.usd_per_hour.map(NanoUsd::as_usd),
                 "spent_this_hour_usd": spending.this_hour.as_usd(),
@@ -76,11 +77,14 @@ impl ControlPlane {
         self.events
             .tell(kind, Some(&deployment.live.name), &text, body);
     }
-}
 
-fn brake_json(braking: &Braking, tier: Tier) -> Value {
-    json!({
-        "brake": braking.brakes[tier],
-        "why": braking.why[tier].map(|why| why.to_string()),
-    })
+    fn brake_json(&self, deployment: &Controlled, braking: &Braking, tier: Tier) -> Value {
+        let asked_again = deployment.with_spec(|spec| self.price_asked_again(spec, tier));
+        let why = braking.why[tier];
+        json!({
+            "brake": braking.brakes[tier],
+            "why": why.map(|why| why.to_string()),
+            "until": why.map(|why| until(&why, self.calendar(), asked_again)),
+        })
+    }
 }

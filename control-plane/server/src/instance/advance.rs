@@ -6,6 +6,7 @@ use thermocline_provider::Address;
 use thermocline_store::{InstanceChanges, InstanceRow};
 
 use super::Instance;
+use super::price::Readings;
 use crate::capacity::backend;
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
@@ -164,6 +165,7 @@ impl Instance {
         }
         if let Some(price) = changes.usd_per_hour {
             known.row.usd_per_hour = Some(price);
+            known.readings = Readings::default();
         }
         if let Some(detail) = changes.detail {
             known.row.detail = detail;

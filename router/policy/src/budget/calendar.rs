@@ -23,6 +23,11 @@ impl Calendar {
         self.0.div_euclid(DAY) * 24
     }
 
+    /// When the next hour begins; microseconds since 1970.
+    pub const fn next_hour(self) -> i64 {
+        (self.hour() + 1) * HOUR
+    }
+
     /// When the next day begins; microseconds since 1970.
     pub const fn next_day(self) -> i64 {
         (self.0.div_euclid(DAY) + 1) * DAY

@@ -84,10 +84,28 @@ fn an_hours_ceiling_holds_now_and_later() {
     let start = |at| hourly(2.0).start(&spending, Some(usd(1.0)), at);
     assert!(start(at(1.0)).is_err(), "this hour would come to $3.50");
     assert!(start(at(1.8)).is_ok(), "to $1.90");
-    let dear = hourly(2.0).start(&spending, Some(usd(1.1)), at(1.99));
+}
+
+#[test]
+fn a_rate_above_the_ceiling_says_what_runs_and_what_one_more_would_cost() {
+    let refused = |pods: Commitment, price| {
+        let all = Spending {
+            all: pods,
+            ..Spending::default()
+        };
+        let refused = hourly(2.0).start(&all, Some(usd(price)), at(1.99));
+        refused.unwrap_err().to_string()
+    };
+    let told = |what: &str| format!("the server's ceiling of $2 an hour: {what}");
+    let none = Commitment::default();
+    assert_eq!(refused(none, 50.0), told("a pod would cost $50 an hour"));
     assert_eq!(
-        dear.unwrap_err().to_string(),
-        "the server's ceiling of $2 an hour: its pods would cost $2.1 an hour together"
+        refused(pods(50.0, 1), 0.0),
+        told("its pods cost $50 an hour together")
+    );
+    assert_eq!(
+        refused(pods(1.0, 1), 1.1),
+        told("its pods cost $1 an hour, and one more would cost $1.1")
     );
 }
 

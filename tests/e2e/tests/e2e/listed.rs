@@ -75,9 +75,27 @@ async fn a_ready_pod_that_becomes_too_dear_for_the_ceiling_is_deleted() {
     scene.cloud.set_price(50.0);
     scene.pass(secs(20)).await;
     let truth = scene.cloud.truth();
-    assert_eq!((truth.live.len(), truth.created), (0, 1));
+    let once_more = 2; // since its offers say what they said
+    assert_eq!((truth.live.len(), truth.created), (0, once_more));
     let status = scene.status().await;
     assert_eq!(status["budget"]["pod"]["brake"], "no_start", "{status}");
+}
+
+/// What is paid is what each list says; what is told are prices.
+#[tokio::test]
+async fn a_price_that_wavers_is_paid_as_it_is_read_and_told_once() {
+    let scene = with_a_pod(BudgetConfig::default()).await;
+    scene.cloud.set_price(3600.0);
+    scene.pass(secs(15)).await;
+    scene.cloud.set_price(3618.0);
+    scene.pass(secs(10)).await;
+    let before = total(&scene).await;
+    scene.pass(secs(100)).await;
+    let spent = total(&scene).await - before;
+    assert!((100.2..=100.9).contains(&spent), "$1.005 a second: {spent}");
+    assert_eq!(price(&scene.status().await), Some(3618.0));
+    let events = crate::events::told(&scene).await;
+    assert_eq!(events.matches("instance.price").count(), 1, "{events}");
 }
 
 /// Every create is answered with an error, and makes what it was asked for.

@@ -3,6 +3,7 @@
 
 mod access;
 mod bodies;
+mod brakes;
 mod budgets;
 mod cancels;
 mod chance;

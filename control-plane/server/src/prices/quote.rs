@@ -1,0 +1,86 @@
+use std::time::Duration;
+
+use thermocline_policy::{Moment, UsdPerSecond};
+
+/// How long a price is believed.
+const FRESH: Duration = Duration::from_secs(600);
+/// How soon a provider is asked again that did not answer.
+const AGAIN: Duration = Duration::from_secs(60);
+/// How long offers are not believed a second time that a pod has overruled.
+const MISTRUST: Duration = Duration::from_secs(3600);
+
+/// What is known of one price.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Quote {
+    pub(super) price: Option<UsdPerSecond>,
+    /// When its provider is asked again.
+    pub(super) ask_after: Moment,
+    /// Whether the provider has been asked for it, whatever it said.
+    pub(super) asked: bool,
+    /// When a pod last turned out dearer.
+    overruled: Option<Moment>,
+}
+
+impl Quote {
+    /// Whether its provider is to be asked at `now`: once, whatever becomes of it.
+    pub(super) fn falls_due(&mut self, now: Moment) -> bool {
+        let due = self.ask_after <= now;
+        if due {
+            self.ask_after = now + AGAIN;
+        }
+        due
+    }
+
+    /// The provider asks for `price`, or names none.
+    pub(super) fn learn(&mut self, price: Option<UsdPerSecond>, now: Moment) {
+        (self.price, self.ask_after, self.asked) = (price, now + FRESH, true);
+    }
+
+    /// A pod turned out to cost `real`. What the provider asks for now is believed
+    /// once more; where the next turns out so too within the hour, it is not, but
+    /// what that cost, as long as any price.
+    pub(super) fn overrule(&mut self, real: UsdPerSecond, now: Moment) {
+        let lately = |at: Moment| now.since(at) < MISTRUST;
+        let again = self.overruled.replace(now).is_some_and(lately);
+        (self.price, self.asked) = (Some(real), again);
+        self.ask_after = match again {
+            true => now + FRESH,
+            false => now,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Moment {
+        Moment::from_origin(Duration::from_secs(secs))
+    }
+
+    fn hourly(usd: f64) -> UsdPerSecond {
+        UsdPerSecond::hourly(usd).unwrap()
+    }
+
+    #[test]
+    fn after_a_pod_that_was_dearer_offers_are_asked_for_and_believed_once() {
+        let mut quote = Quote::default();
+        quote.learn(Some(hourly(1.0)), at(0));
+        quote.overrule(hourly(50.0), at(5));
+        assert!(!quote.asked && quote.falls_due(at(5)) && !quote.falls_due(at(6)));
+        quote.learn(Some(hourly(1.0)), at(6));
+        quote.overrule(hourly(50.0), at(10));
+        assert!(quote.asked && !quote.falls_due(at(609)));
+        assert_eq!(quote.price, Some(hourly(50.0)));
+        assert!(quote.falls_due(at(610)), "no price is believed for ever");
+    }
+
+    #[test]
+    fn an_hour_later_offers_have_another_chance() {
+        let mut quote = Quote::default();
+        quote.overrule(hourly(50.0), at(0));
+        quote.learn(Some(hourly(1.0)), at(1));
+        quote.overrule(hourly(50.0), at(3600));
+        assert!(!quote.asked && quote.falls_due(at(3600)));
+    }
+}
