@@ -89,17 +89,21 @@ impl ControlPlane {
         if live.capacity.load().serves(to) || to == Tier::Dedicated {
             return;
         }
-        let Some(deployment) = self.deployment(&live.name) else {
-            return;
-        };
-        // Asked for and published before the transition is answered with.
-        let requested = deployment.request(to);
-        self.publish(&deployment);
-        let (control, live) = (self.clone(), live.clone());
+        if let Some(deployment) = self.deployment(&live.name) {
+            self.bring_up(&deployment, to);
+        }
+    }
+
+    /// Has `tier` brought up, whoever waits for it.
+    pub(crate) fn bring_up(self: &Arc<Self>, deployment: &Arc<Controlled>, tier: Tier) {
+        // Asked for and published before anybody is answered.
+        let requested = deployment.request(tier);
+        self.publish(deployment);
+        let (control, live) = (self.clone(), deployment.live.clone());
         self.runtime.spawn(async move {
             let _requested = requested;
-            if let Err(error) = control.wake(&live, to).await {
-                tracing::info!(deployment = %live.name, tier = %to, %error, "the new tier did not come up");
+            if let Err(error) = control.wake(&live, tier).await {
+                tracing::info!(deployment = %live.name, %tier, %error, "it did not come up");
             }
         });
     }

@@ -22,10 +22,8 @@ impl Wake for ControlPlaneHandle {
         self.0.note_transition(live, transition, now);
     }
 
-    fn missed(&self, instance: &str) {
-        let (control, id) = (self.0.clone(), instance.to_owned());
-        let look = async move { control.look_for_missed(&id).await };
-        self.0.runtime.spawn(look);
+    async fn is_gone(&self, instance: &str) -> bool {
+        self.0.is_gone(instance).await
     }
 }
 

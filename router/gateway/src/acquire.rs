@@ -25,7 +25,6 @@ pub(crate) struct Served {
 
 /// A place on a backend, and the turn that the request had for it.
 pub(crate) struct Place {
-    pub(crate) tier: Tier,
     pub(crate) turn: Permit,
     pub(crate) backend: BackendPermit,
 }

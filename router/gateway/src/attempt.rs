@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, Response, StatusCode};
 use thermocline_policy::{Moment, Tier};
-use thermocline_table::{Backend, BackendPermit, Stage};
+use thermocline_table::{BackendId, BackendPermit, Permit, Stage};
 
 use crate::acquire::{Place, late};
 use crate::body::{BodyPatience, ResponseBody, Streaming};
@@ -29,9 +29,32 @@ const SUSPICION: Duration = Duration::from_secs(1);
 /// How an attempt that did not end with a response ended.
 enum Failed {
     /// Nothing of the request is lost: it may be sent again.
-    Retry(ExchangeError, Inbound),
+    Retry(ExchangeError, Box<Inbound>),
     /// It must not be sent again.
     Final(ExchangeError),
+}
+
+/// How forwarding ended.
+pub(crate) enum Forwarded {
+    /// A backend answered.
+    Answered(Response<ResponseBody>),
+    /// None will.
+    Refused(Refusal, Arrival),
+    /// What it was sent to is gone, and did nothing with it.
+    Gone(Inbound, Arrival),
+}
+
+/// Why no backend of a tier could be reached.
+enum Unreached {
+    /// The last that was tried is gone.
+    Gone,
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Unreached {
+    fn from(refusal: Refusal) -> Self {
+        Unreached::Refused(refusal)
+    }
 }
 
 impl Gateway {
@@ -43,9 +66,8 @@ impl Gateway {
         mut body: Inbound,
         arrival: Arrival,
         stamp: &mut Stamp,
-    ) -> Result<Response<ResponseBody>, (Refusal, Arrival)> {
+    ) -> Forwarded {
         let Place {
-            tier,
             turn,
             backend: mut permit,
         } = place;
@@ -54,55 +76,96 @@ impl Gateway {
         loop {
             let sent = self.clock.now();
             if sent >= call.patience.whole {
-                return Err((late(), arrival));
+                return Forwarded::Refused(late(), arrival);
             }
             stamp.sent = Some(sent);
             permit.sent(sent);
             arrival.ongoing().reach(Stage::Sent);
             match self.attempt(call, &permit, body, fresh_only, sent).await {
-                Ok((exchange, head)) => {
-                    let answered = self.clock.now();
-                    if matches!(head.status, StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY) {
-                        self.miss(permit.backend(), answered);
-                    }
-                    if answered >= call.patience.whole {
-                        return Err((late(), arrival));
-                    }
-                    stamp.answered = Some(answered);
-                    let settlement = Settlement::new(arrival, sent, head.status, turn, permit);
-                    let reply = (exchange, head, answered);
-                    return Ok(self.respond(call, reply, settlement));
+                Ok(reply) => {
+                    let hold = (arrival, turn, permit);
+                    return self.deliver(call, reply, hold, sent, stamp).await;
                 }
                 Err(Failed::Retry(error, untouched)) => {
-                    body = untouched;
+                    body = *untouched;
                     if !matches!(error, ExchangeError::Connect(_)) {
                         fresh_only = true;
                         continue;
                     }
-                    let now = self.clock.now();
-                    permit.backend().suspect(now + SUSPICION);
-                    self.miss(permit.backend(), now);
                     tried.push(permit.backend().id);
-                    drop(permit);
-                    permit = match self.pick(call, &mut body, tier, &tried).await {
-                        Ok(Some(other)) => other,
-                        Ok(None) => return Err((broken(error), arrival)),
-                        Err(refusal) => return Err((refusal, arrival)),
+                    let next = self.another(call, &mut body, permit, &tried, error);
+                    permit = match next.await {
+                        Ok(other) => other,
+                        Err(Unreached::Gone) => return Forwarded::Gone(body, arrival),
+                        Err(Unreached::Refused(refusal)) => {
+                            return Forwarded::Refused(refusal, arrival);
+                        }
                     };
                 }
-                Err(Failed::Final(error)) => return Err((broken(error), arrival)),
+                Err(Failed::Final(error)) => return Forwarded::Refused(broken(error), arrival),
             }
         }
     }
 
-    /// A paid instance was missed: whether it is gone, its provider knows.
-    fn miss(&self, backend: &Backend, now: Moment) {
-        let paid = matches!(backend.tier, Tier::Serverless | Tier::Pod);
-        if let Some(instance) = backend.instance.as_deref().filter(|_| paid)
-            && backend.misses(now)
-        {
-            self.wake.missed(instance);
+    /// What comes of a backend's `reply` to what was sent at `sent`.
+    async fn deliver(
+        &self,
+        call: &mut Call<'_>,
+        (mut exchange, head): (Box<Exchange>, ResponseHead),
+        (arrival, turn, permit): (Arrival, Permit, BackendPermit),
+        sent: Moment,
+        stamp: &mut Stamp,
+    ) -> Forwarded {
+        let answered = self.clock.now();
+        if self.answers_for_gone(call, &permit, &exchange, &head).await {
+            return Forwarded::Gone(exchange.into_kept_body(), arrival);
         }
+        exchange.forget_body();
+        if self.clock.now() >= call.patience.whole {
+            return Forwarded::Refused(late(), arrival);
+        }
+        stamp.answered = Some(answered);
+        let settlement = Settlement::new(arrival, sent, head.status, turn, permit);
+        Forwarded::Answered(self.respond(call, (exchange, head, answered), settlement))
+    }
+
+    /// Another backend of the tier in place of one that could not be reached.
+    async fn another(
+        &self,
+        call: &Call<'_>,
+        body: &mut Inbound,
+        permit: BackendPermit,
+        tried: &[BackendId],
+        error: ExchangeError,
+    ) -> Result<BackendPermit, Unreached> {
+        let (now, tier) = (self.clock.now(), permit.backend().tier);
+        permit.backend().suspect(now + SUSPICION);
+        let look = self.miss(permit.backend(), now);
+        drop(permit);
+        if let Some(other) = self.pick(call, body, tier, tried).await? {
+            return Ok(other);
+        }
+        match self.found_gone_before(call, look, body).await? {
+            true => Err(Unreached::Gone),
+            false => Err(broken(error).into()),
+        }
+    }
+
+    /// Whether a 404 is no answer of the backend's, but of a cloud that has it no more.
+    async fn answers_for_gone(
+        &self,
+        call: &Call<'_>,
+        permit: &BackendPermit,
+        exchange: &Exchange,
+        head: &ResponseHead,
+    ) -> bool {
+        if !matches!(head.status, StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY) {
+            return false;
+        }
+        let look = self.miss(permit.backend(), self.clock.now());
+        // Behind a 502 somebody may have done the work.
+        let again = head.status == StatusCode::NOT_FOUND && exchange.keeps_body();
+        again && self.found_gone(call, look).await
     }
 
     /// One attempt on one backend, up to its response's head.
@@ -123,7 +186,9 @@ impl Gateway {
             Some(connection) => (connection, begun),
             None => match Box::pin(self.connector.connect(backend, call.patience.whole)).await {
                 Ok(connection) => (connection, self.clock.now()),
-                Err(error @ ExchangeError::Connect(_)) => return Err(Failed::Retry(error, body)),
+                Err(error @ ExchangeError::Connect(_)) => {
+                    return Err(Failed::Retry(error, Box::new(body)));
+                }
                 Err(error) => return Err(Failed::Final(error)),
             },
         };
@@ -146,6 +211,8 @@ impl Gateway {
         let context = self.context(call, framing, patience);
         let head = request_head(call.parts, target, &context);
         let reused = connection.reused;
+        let paid = matches!(permit.backend().tier, Tier::Serverless | Tier::Pod);
+        let body = if paid { body.keeping_given() } else { body };
         let upload = Upload::new(head, body, framing, call.most_body);
         // Boxed: it moves on into the response's body.
         let mut exchange = Box::new(Exchange::new(connection, upload));
@@ -270,7 +337,7 @@ fn judge(error: ExchangeError, exchange: Box<Exchange>, reused: bool, call: &Cal
     let replayable = call.parts.method.is_idempotent() && call.checked.framing == Framing::Empty;
     if closed && reused && !exchange.heard() && (untouched || replayable) {
         return match exchange.into_untouched_body() {
-            Some(body) => Failed::Retry(error, body),
+            Some(body) => Failed::Retry(error, Box::new(body)),
             None => Failed::Final(error),
         };
     }

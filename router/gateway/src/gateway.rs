@@ -1,6 +1,5 @@
 //! One request from its head to its response.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,26 +9,26 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use thermocline_clock::Clock;
-use thermocline_policy::{Moment, Observation, Protocol, Tier};
-use thermocline_table::{Arrived, Deployment, Listed, Start, Table, Wake};
+use thermocline_policy::{Moment, Protocol};
+use thermocline_table::{Deployment, Table, Wake};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
-use crate::acquire::{MOST_DECISIONS, Place, just_gone, late};
+use crate::acquire::late;
 use crate::body::ResponseBody;
 use crate::call::{Call, Client, Stamp, request_id};
-use crate::deadline::{Patience, patience};
+use crate::deadline::Patience;
 use crate::flights::{FlightLimits, Flights};
 use crate::guard::{Checked, check};
 use crate::identify::{
     ByHead, Identified, LARGEST_MODEL_BODY, LONGEST_MODEL_READ, by_head, model_of, unknown,
 };
 use crate::inbound::Inbound;
+use crate::missed::Looks;
 use crate::names;
 use crate::refusal::{Refusal, refuse};
-use crate::settle::Arrival;
 use crate::trust::TrustedProxies;
-use crate::upstream::{Connector, Framing};
+use crate::upstream::Connector;
 
 /// Says whether a bearer token may use the request plane.
 pub type Access = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -78,6 +77,7 @@ pub struct Gateway {
     pub(crate) table: Arc<Table>,
     pub(crate) wake: Arc<dyn Wake>,
     pub(crate) flights: Flights,
+    pub(crate) looks: Looks,
     pub(crate) connector: Connector,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
@@ -97,7 +97,8 @@ impl Gateway {
         Arc::new(Gateway {
             table,
             wake,
-            flights: Flights::new(settings.flights, clock.clone(), runtime),
+            flights: Flights::new(settings.flights, clock.clone(), runtime.clone()),
+            looks: Looks::new(runtime),
             connector: Connector::new(clock.clone(), settings.private_dedicated),
             clock,
             settings,
@@ -199,92 +200,6 @@ impl Gateway {
         }
     }
 
-    /// Serves a request whose deployment is known.
-    async fn serve(
-        self: &Arc<Self>,
-        call: &mut Call<'_>,
-        mut body: Inbound,
-        stamp: &mut Stamp,
-    ) -> Result<Response<ResponseBody>, Refusal> {
-        let path = &call.parts.uri.path()[call.prefix.unwrap_or(0)..];
-        call.counted = !call.config.ignore.is_match(path);
-        let deployment = call.deployment;
-        let seen = call.counted.then(|| deployment.record(call.arrived));
-        let mut arrival = Arrival::new(self.list(call));
-        if call.checked.seen.patience {
-            match patience(&call.parts.headers, &call.config.settings, call.arrived) {
-                Ok(patience) => call.patience = patience,
-                Err(refusal) => return Err(ended(arrival, refusal)),
-            }
-        }
-        let ongoing = arrival.ongoing().clone();
-        let found = {
-            let find = pin!(self.find(call, &mut body, seen, &mut arrival, stamp));
-            ongoing.unless_cancelled(find).await
-        };
-        let place = match found {
-            Some(Ok(place)) => place,
-            Some(Err(refusal)) => return Err(ended(arrival, refusal)),
-            None => return Err(ended(arrival, Refusal::cancelled())),
-        };
-        // Boxed: a request that waits should not carry the room for forwarding.
-        let mut forward = Box::pin(self.forward(call, place, body, arrival, stamp));
-        match ongoing.unless_cancelled(forward.as_mut()).await {
-            Some(answer) => answer.map_err(|(refusal, arrival)| ended(arrival, refusal)),
-            None => Err(Refusal::cancelled()),
-        }
-    }
-
-    /// Lists a request among those in flight.
-    fn list(&self, call: &Call<'_>) -> Listed {
-        self.table.in_flight.enter(Arrived {
-            deployment: call.deployment,
-            at: call.arrived,
-            tier: call.deployment.current().unwrap_or(Tier::Serverless),
-            method: &call.parts.method,
-            path: call.parts.uri.path(),
-            request_id: call.id.to_str().unwrap_or_default(),
-        })
-    }
-
-    /// Finds a tier that serves and a place in it. A tier that goes away while
-    /// the request waits for a place is decided about anew.
-    async fn find(
-        self: &Arc<Self>,
-        call: &Call<'_>,
-        body: &mut Inbound,
-        mut seen: Option<Observation>,
-        arrival: &mut Arrival,
-        stamp: &mut Stamp,
-    ) -> Result<Place, Refusal> {
-        check_state(call)?;
-        let mut turn = None;
-        for _ in 0..MOST_DECISIONS {
-            let served = self.find_tier(call, body, seen.take(), stamp).await?;
-            arrival.serve(&served);
-            stamp.serve(&served);
-            let let_in = matches!(served.start, Start::Cold | Start::Joined);
-            let entered = match turn.take() {
-                Some(entered) => entered,
-                None => self.enter(call, body, let_in).await?,
-            };
-            match self.pick(call, body, served.tier, &[]).await? {
-                Some(backend) => {
-                    return Ok(Place {
-                        tier: served.tier,
-                        turn: entered,
-                        backend: match call.counted {
-                            true => backend,
-                            false => backend.for_no_traffic(),
-                        },
-                    });
-                }
-                None => turn = Some(entered),
-            }
-        }
-        Err(just_gone())
-    }
-
     async fn identify(
         &self,
         parts: &Parts,
@@ -345,28 +260,6 @@ impl Gateway {
 /// The smaller of two limits; `None` = none.
 fn smaller(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
-}
-
-fn ended(mut arrival: Arrival, refusal: Refusal) -> Refusal {
-    arrival.refuse(&refusal);
-    refusal
-}
-
-/// Refuses what a deployment in this state does not take.
-fn check_state(call: &Call<'_>) -> Result<(), Refusal> {
-    let seconds = std::time::Duration::from_secs;
-    if call.config.deleting {
-        return Err(refuse(503, "deleting", "it is being torn down").retry_after(seconds(5)));
-    }
-    if call.config.stopped {
-        return Err(refuse(503, "stopped", "a person stopped it").retry_after(seconds(60)));
-    }
-    match (call.checked.framing, call.config.settings.max_body) {
-        (Framing::Length(length), Some(most)) if length > most => {
-            Err(refuse(413, "body_too_large", "the body is larger than allowed").closing())
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Whether our own errors take the OpenAI shape.

@@ -13,7 +13,9 @@ use hyper::body::Incoming;
 
 /// Bytes of one request that are read while it waits.
 const MOST_PER_REQUEST: usize = 1024 * 1024;
-/// Bytes of all waiting requests together.
+/// Bytes of one request that are kept after they were sent, until its response begins.
+const MOST_GIVEN: usize = 64 * 1024;
+/// Bytes of all waiting requests, and kept ones, together.
 const MOST_IN_ALL: usize = 64 * 1024 * 1024;
 
 /// Why no more of a body comes.
@@ -64,6 +66,8 @@ pub(crate) struct Inbound {
     trailers: Option<HeaderMap>,
     incoming: Incoming,
     ended: bool,
+    /// What was given out of it; `None` where that is not kept.
+    given: Option<Vec<Bytes>>,
     held: Held,
 }
 
@@ -74,6 +78,7 @@ impl Inbound {
             trailers: None,
             ended: incoming.is_end_stream(),
             incoming,
+            given: None,
             held: Held { bytes: 0 },
         }
     }
@@ -88,14 +93,63 @@ impl Inbound {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Piece, InboundError>>> {
-        if let Some(bytes) = self.ahead.pop_front() {
-            self.held.release(bytes.len());
-            return Poll::Ready(Some(Ok(Piece::Data(bytes))));
+        let piece = match self.ahead.pop_front() {
+            Some(bytes) => {
+                self.held.release(bytes.len());
+                Some(Ok(Piece::Data(bytes)))
+            }
+            None => match self.trailers.take() {
+                Some(trailers) => Some(Ok(Piece::Trailers(trailers))),
+                None => ready!(self.poll_incoming(cx)),
+            },
+        };
+        if let (Some(Ok(piece)), true) = (&piece, self.keeps_given()) {
+            self.keep_given(piece);
         }
-        if let Some(trailers) = self.trailers.take() {
-            return Poll::Ready(Some(Ok(Piece::Trailers(trailers))));
+        Poll::Ready(piece)
+    }
+
+    /// The same body, of which what is given out from now on is kept within bounds.
+    pub(crate) fn keeping_given(mut self) -> Self {
+        self.given.get_or_insert_default();
+        self
+    }
+
+    /// Whether all that was given out is kept.
+    pub(crate) fn keeps_given(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// Keeps what was given out no more.
+    pub(crate) fn forget_given(&mut self) {
+        let given = self.given.take().unwrap_or_default();
+        self.held.release(given.iter().map(Bytes::len).sum());
+    }
+
+    /// The body with what was given out of it, and kept, before the rest.
+    pub(crate) fn whole_again(mut self) -> Self {
+        for bytes in self.given.take().unwrap_or_default().into_iter().rev() {
+            self.ahead.push_front(bytes);
         }
-        self.poll_incoming(cx)
+        self
+    }
+
+    /// Keeps a piece that is given out; what is too large, or has trailers, is not
+    /// kept at all.
+    fn keep_given(&mut self, piece: &Piece) {
+        let fits = |bytes: &Bytes, given: &[Bytes]| {
+            given.iter().map(Bytes::len).sum::<usize>() + bytes.len() <= MOST_GIVEN
+        };
+        match (piece, &mut self.given) {
+            (Piece::Data(bytes), Some(given))
+                if fits(bytes, given) && self.held.within_budget() =>
+            {
+                self.held.take(bytes.len());
+                // A copy: the piece itself keeps the connection's whole buffer.
+                given.push(Bytes::copy_from_slice(bytes));
+            }
+            _ => self.forget_given(),
+        }
     }
 
     fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, InboundError>>> {

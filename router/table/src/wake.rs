@@ -31,7 +31,8 @@ pub trait Wake: Send + Sync + 'static {
     /// A decision changed the deployment's tier.
     fn transitioned(&self, deployment: &Arc<Deployment>, transition: Transition, now: Moment);
 
-    /// The paid instance of this id could not be reached, or something answered
-    /// in its place that there is no such thing: it may be gone.
-    fn missed(&self, instance: &str);
+    /// Whether the paid instance of this id is gone, which could not be reached or in
+    /// whose place something answered that there is no such thing. Once that is
+    /// known it takes no more work, and another is on its way.
+    async fn is_gone(&self, instance: &str) -> bool;
 }

@@ -1,42 +1,68 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::InstanceState;
+use thermocline_policy::{InstanceState, Moment};
 use thermocline_provider::{Provider, ProviderState};
 
 use super::Instance;
 use crate::control::ControlPlane;
+use crate::deployment::Controlled;
 
 /// Between the two looks that have to find nothing.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl ControlPlane {
-    /// Looks whether the instance `id`, which the request plane missed, is there
-    /// at all: one that is not, as when somebody deleted it by hand, takes no
-    /// more work, and another comes in its place.
-    pub(crate) async fn look_for_missed(self: Arc<Self>, id: &str) {
+    /// Whether the instance `id`, which the request plane missed, is there no more,
+    /// as when somebody deleted it by hand. Then it takes no more work, and another
+    /// is begun in its place at once.
+    pub(crate) async fn is_gone(self: &Arc<Self>, id: &str) -> bool {
         let Some(instance) = self.index().get(id).cloned() else {
-            return;
+            return true; // its absence was confirmed
         };
-        if !self.is_unknown(&instance).await {
-            return;
-        }
-        self.clock.sleep(AGAIN).await;
-        if self.is_unknown(&instance).await {
-            self.lost_instance(&instance, "it vanished").await;
-        }
-    }
-
-    /// Whether its provider says that there is no such instance.
-    async fn is_unknown(&self, instance: &Instance) -> bool {
-        let InstanceState::Ready { provider_id } = instance.state() else {
-            return false; // its driver sees to it
-        };
-        if !instance.is_visible(self.clock.now()) {
+        if !is_unknown(&instance, self.clock.now()).await {
             return false;
         }
-        let found = instance.provider.adapter.get(&provider_id).await;
-        let gone = |state| matches!(state, ProviderState::Gone | ProviderState::Failed);
-        found.is_ok_and(|found| found.is_none_or(|it| !instance.is(&it) || gone(it.state)))
+        self.clock.sleep(AGAIN).await;
+        if !is_unknown(&instance, self.clock.now()).await {
+            return false;
+        }
+        if let Some(deployment) = self.deployment(&instance.request.deployment) {
+            self.begin_another(&deployment, &instance).await;
+        }
+        !instance.state().is_ready()
     }
+
+    async fn begin_another(
+        self: &Arc<Self>,
+        deployment: &Arc<Controlled>,
+        instance: &Arc<Instance>,
+    ) {
+        if !serves(instance) {
+            return; // its driver sees to it
+        }
+        self.lost(deployment, instance, "it vanished").await;
+        let tier = instance.tier;
+        if deployment.live.current() == Some(tier) && !instance.state().is_ready() {
+            self.bring_up(deployment, tier);
+        }
+    }
+}
+
+fn serves(instance: &Instance) -> bool {
+    let state = instance.state();
+    state.is_ready() || matches!(state, InstanceState::Draining { .. })
+}
+
+/// Whether its provider says at `now` that there is no such instance.
+async fn is_unknown(instance: &Instance, now: Moment) -> bool {
+    let state = instance.state();
+    let Some(id) = state.provider_id().filter(|_| !state.is_starting()) else {
+        return false; // its driver sees to it
+    };
+    if !instance.is_visible(now) {
+        return false;
+    }
+    let found = instance.provider.adapter.get(id).await;
+    let gone = |state| matches!(state, ProviderState::Gone | ProviderState::Failed);
+    found.is_ok_and(|found| found.is_none_or(|it| !instance.is(&it) || gone(it.state)))
 }

@@ -44,6 +44,15 @@ impl Refusal {
         )
     }
 
+    /// RunPod knows no such endpoint, so nothing was made there.
+    pub(super) fn no_endpoint() -> Self {
+        Refusal::new(
+            StatusCode::NOT_FOUND,
+            "no_endpoint",
+            "there is no such endpoint",
+        )
+    }
+
     /// Whether the job may go on although nobody waits for it any more.
     pub(super) fn leaves_the_job(&self) -> bool {
         matches!(self.code, "job_timed_out" | "unavailable")

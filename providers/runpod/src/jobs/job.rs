@@ -190,18 +190,22 @@ impl Jobs {
         response.map_err(|_| Refusal::unreachable())
     }
 
-    /// Whether the endpoint is there, and what it says of itself.
-    pub(super) async fn health(&self) -> Option<Value> {
+    /// What the endpoint says of itself.
+    ///
+    /// # Errors
+    /// Where there is none, or it does not answer.
+    pub(super) async fn health(&self) -> Result<Value, Refusal> {
         let request = self.account.client.get(self.url(&["health"]));
-        let response = self
-            .account
-            .authorized(request)
-            .timeout(CALL_LIMIT)
-            .send()
-            .await
-            .ok()?;
-        response.status().is_success().then_some(())?;
-        serde_json::from_slice(&bounded(response).await?).ok()
+        let request = self.account.authorized(request).timeout(CALL_LIMIT);
+        let response = request.send().await.map_err(|_| Refusal::unreachable())?;
+        match response.status().as_u16() {
+            200..=299 => {}
+            404 => return Err(Refusal::no_endpoint()),
+            _ => return Err(Refusal::unreachable()),
+        }
+        let said = bounded(response).await;
+        let said = said.and_then(|said| serde_json::from_slice(&said).ok());
+        said.ok_or_else(Refusal::unreachable)
     }
 
     async fn ask(&self, method: Method, path: &[&str; 2]) -> Option<Said> {
@@ -237,11 +241,7 @@ impl Jobs {
 fn refused(status: StatusCode) -> Refusal {
     match status.as_u16() {
         400 | 422 => Refusal::new(StatusCode::BAD_REQUEST, "invalid", "RunPod refused the job"),
-        404 => Refusal::new(
-            StatusCode::BAD_GATEWAY,
-            "unavailable",
-            "there is no such endpoint",
-        ),
+        404 => Refusal::no_endpoint(),
         413 => Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",

@@ -71,10 +71,7 @@ impl Service {
             return openai::pass_on(&jobs, request).await;
         }
         match *request.method() {
-            Method::GET | Method::HEAD => match jobs.health().await {
-                Some(health) => Ok(json(StatusCode::OK, &health)),
-                None => Err(Refusal::unreachable()),
-            },
+            Method::GET | Method::HEAD => Ok(json(StatusCode::OK, &jobs.health().await?)),
             Method::POST => {
                 let (head, body) = request.into_parts();
                 let limit = self.limit_of(&head.headers);
@@ -173,7 +170,7 @@ async fn end(
             Stage::Running => queued = false,
             // It is forgotten when its time to live is over.
             Stage::Ended(refusal) if refusal == timed_out() && queued => {
-                return Err(unserved(jobs.health().await));
+                return Err(unserved(jobs.health().await.ok()));
             }
             Stage::Ended(refusal) => return Err(refusal),
         }

@@ -82,6 +82,21 @@ impl Exchange {
         self.upload.into_untouched_body()
     }
 
+    /// Whether all that was sent of the request's body is kept.
+    pub(crate) fn keeps_body(&self) -> bool {
+        self.upload.body().keeps_given()
+    }
+
+    /// What was sent of the request's body is not needed any more.
+    pub(crate) fn forget_body(&mut self) {
+        self.upload.body_mut().forget_given();
+    }
+
+    /// The request's body with what was sent and kept of it, for another backend.
+    pub(crate) fn into_kept_body(self) -> crate::inbound::Inbound {
+        self.upload.into_body().whole_again()
+    }
+
     /// The exact length of the response's body, where it is known.
     pub(crate) fn remaining(&self) -> Option<u64> {
         self.decoder.remaining()

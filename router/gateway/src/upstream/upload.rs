@@ -63,6 +63,21 @@ impl Upload {
         (self.received == 0).then_some(self.body)
     }
 
+    /// The request's body, without what was taken off it.
+    pub(crate) fn body(&self) -> &Inbound {
+        &self.body
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn body_mut(&mut self) -> &mut Inbound {
+        &mut self.body
+    }
+
+    /// The same, for another use.
+    pub(crate) fn into_body(self) -> Inbound {
+        self.body
+    }
+
     /// Sends what there is to send; ready when all has been.
     pub(crate) fn poll_send(
         &mut self,

@@ -31,6 +31,7 @@ mod limits;
 mod listed;
 mod local;
 mod metrics;
+mod missed;
 mod operator_cancels;
 mod pool;
 mod prices;

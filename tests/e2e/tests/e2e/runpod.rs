@@ -266,10 +266,10 @@ async fn what_runpod_can_never_do_is_refused_when_it_is_written() {
     assert_eq!(body["status"]["warnings"], json!([]));
 }
 
-/// Somebody deletes what serves, by hand: the first request finds it out, and
-/// another is made at once.
+/// Somebody deletes what serves, by hand: the first request finds it out, and is
+/// served by another that is made at once.
 #[tokio::test]
-async fn what_was_deleted_by_hand_is_missed_by_the_next_request() {
+async fn what_was_deleted_by_hand_is_replaced_for_the_request_that_misses_it() {
     for kind in [EndpointType::LoadBalancer, EndpointType::Queue] {
         let runpod = Runpod::new(kind).await;
         let tiers = json!({ "serverless": { "provider": "runpod" } });
@@ -289,9 +289,7 @@ async fn what_was_deleted_by_hand_is_missed_by_the_next_request() {
         let since = runpod.scene.elapsed();
         let request = runpod.scene.send("5m").await;
         let missed = runpod.scene.answered(SECOND / 10, request).await;
-        assert_eq!(missed.status, 502);
-        runpod.scene.pass(secs(2)).await;
-        assert_eq!(runpod.served().await, "serverless");
+        assert_eq!(missed.status, 200, "{}", missed.text());
         let took = runpod.scene.elapsed() - since;
         assert!(took <= secs(8), "another served after {took:?}");
     }
