@@ -74,25 +74,64 @@ pub struct SeenQueue {
     pub terms: Terms,
 }
 
+/// How a request to the fleet ended, as it is counted: each once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FleetResult {
+    /// A worker's result went to its client.
+    Answered,
+    /// Its last attempt failed, or its result broke off.
+    Failed,
+    /// Two holders died with it in hand.
+    Poison,
+    /// Its deadline passed.
+    Expired,
+    /// No worker had its model loaded within the time that it could wait.
+    ColdStartTimeout,
+    /// Its client left.
+    ClientLeft,
+    /// It was not taken in: too much is parked, or it is none for a fleet.
+    Refused,
+    /// It had no queue: its broker or its deployment is away.
+    Unavailable,
+}
+
+impl FleetResult {
+    /// Every one, in the order of their numbers.
+    pub const ALL: [FleetResult; 8] = [
+        FleetResult::Answered,
+        FleetResult::Failed,
+        FleetResult::Poison,
+        FleetResult::Expired,
+        FleetResult::ColdStartTimeout,
+        FleetResult::ClientLeft,
+        FleetResult::Refused,
+        FleetResult::Unavailable,
+    ];
+
+    /// As metrics say it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FleetResult::Answered => "answered",
+            FleetResult::Failed => "failed",
+            FleetResult::Poison => "poison",
+            FleetResult::Expired => "expired",
+            FleetResult::ColdStartTimeout => "cold_start_timeout",
+            FleetResult::ClientLeft => "client_left",
+            FleetResult::Refused => "refused",
+            FleetResult::Unavailable => "unavailable",
+        }
+    }
+}
+
 /// Counts of one gateway since its start, and its gauges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FleetTally {
     /// Requests put into a queue.
     pub published: u64,
-    /// Requests refused since too much was parked.
-    pub refused: u64,
     /// Claims granted.
     pub granted: u64,
-    /// Requests answered by a worker's result.
-    pub answered: u64,
-    /// Requests answered by a worker's last failure.
-    pub failed: u64,
-    /// Requests in whose hands two holders died.
-    pub poisoned: u64,
-    /// Requests whose deadline passed.
-    pub expired: u64,
-    /// Requests whose client left.
-    pub disconnects: u64,
+    /// Requests that ended, by how they did.
+    pub ended: [u64; FleetResult::ALL.len()],
     /// Claims of jobs that nobody waits for any more, or never did here.
     pub abandoned: u64,
     /// Runs that a later attempt took the place of.
@@ -107,6 +146,18 @@ pub struct FleetTally {
     pub running: u64,
     /// Bytes of payload that are held now, those of dead letters to be archived included.
     pub held_bytes: u64,
+}
+
+impl FleetTally {
+    /// Counts one that ended as `result` says.
+    pub fn count(&mut self, result: FleetResult) {
+        self.ended[result as usize] += 1;
+    }
+
+    /// How many ended as `result` says.
+    pub fn of(&self, result: FleetResult) -> u64 {
+        self.ended[result as usize]
+    }
 }
 
 /// A request as it was parked.

@@ -15,39 +15,28 @@ use thermocline_policy::{HEAD_BY_HEADER, Moment, WHOLE_BY_HEADER};
 use thermocline_wire::fleet::FailureKind;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::body::{Body, Excuse, full};
+use crate::body::{Body, full};
+use crate::excuse::{End, Excuse};
 use crate::headers;
 use crate::hub::Hub;
 use crate::intake::millis;
-use crate::parked::{Answer, BrokeOff, Parked, Piece, Reply};
+use crate::parked::{Answer, BrokeOff, Piece};
 use crate::room::Place;
-use crate::tally::Ended;
 
 /// A client that is closed upon so shortly before its deadline is one whose
 /// deadline passed: the gateway waits for the same moment.
 const SAME_MOMENT: Duration = Duration::from_millis(20);
 
-pub(crate) const EXPIRED: Excuse = Excuse {
-    status: StatusCode::GATEWAY_TIMEOUT,
-    code: "deadline",
-    detail: "the deadline passed before a worker of the fleet had answered",
-};
-
-pub(crate) const COLD: Excuse = Excuse {
-    status: StatusCode::SERVICE_UNAVAILABLE,
-    code: "cold_start_timeout",
-    detail: "no worker of the fleet has loaded the model within the time that this request may wait",
-};
-
-/// A parked request's stay, from its place to the end of its answer. However
-/// it ends, dropping this is what ends it.
+/// A request's stay, from its place to the end of its answer. However it ends,
+/// dropping this is what ends and counts it.
 pub(crate) struct Stay {
     hub: Arc<Hub>,
-    id: String,
+    /// The job's, once it is parked.
+    pub(crate) id: Option<String>,
     deadline: Moment,
     /// How it ended; when it is dropped without, the client left, or the
     /// gateway's patience was over.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) end: Option<End>,
     /// How long the gateway waits, where it says so.
     pub(crate) patience: Option<Patience>,
     answering: bool,
@@ -55,28 +44,28 @@ pub(crate) struct Stay {
 }
 
 impl Stay {
-    pub(crate) fn new(hub: Arc<Hub>, parked: &Parked, place: Place) -> Self {
+    pub(crate) fn new(hub: Arc<Hub>, deadline: Moment, place: Place) -> Self {
         Stay {
-            id: parked.id.clone(),
-            deadline: parked.deadline,
-            ended: None,
+            hub,
+            id: None,
+            deadline,
+            end: None,
             patience: None,
             answering: false,
-            hub,
             _place: place,
         }
     }
 
     /// How it ended that nobody has ended: the connection was closed upon.
-    fn cut(&self) -> Ended {
+    fn cut(&self) -> End {
         let clock = &self.hub.clock;
         let is_over = match &self.patience {
             Some(patience) => patience.is_over(self.answering, clock.wall() + SAME_MOMENT),
             None => clock.now() + SAME_MOMENT >= self.deadline,
         };
         match is_over {
-            true => Ended::Expired,
-            false => Ended::ClientLeft,
+            true => Excuse::Deadline.into(),
+            false => End::ClientLeft,
         }
     }
 }
@@ -111,61 +100,14 @@ impl Patience {
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        let ended = self.ended.unwrap_or_else(|| self.cut());
-        self.hub.lot().leave(&self.id, ended);
+        let end = self.end.unwrap_or_else(|| self.cut());
+        let mut lot = self.hub.lot();
+        match &self.id {
+            Some(id) => lot.leave(id, end),
+            None => lot.tally.count(end.result()),
+        }
+        drop(lot);
         self.hub.news.notify_one();
-    }
-}
-
-/// What a client reads that gets no result.
-pub(crate) fn excuse(reply: &Reply) -> Excuse {
-    use StatusCode as Status;
-    let (status, code, detail) = match reply {
-        Reply::Failed(FailureKind::TimedOut) => (
-            Status::GATEWAY_TIMEOUT,
-            "timeout",
-            "the model did not answer in time",
-        ),
-        Reply::Failed(FailureKind::OutOfCapacity | FailureKind::WorkerLost) => (
-            Status::SERVICE_UNAVAILABLE,
-            "no_capacity",
-            "no worker of the fleet could run it",
-        ),
-        Reply::Failed(FailureKind::Incompatible) => (
-            Status::BAD_GATEWAY,
-            "incompatible",
-            "the model cannot be loaded by the fleet's workers",
-        ),
-        Reply::Failed(FailureKind::Rejected) => (
-            Status::BAD_GATEWAY,
-            "rejected",
-            "the model refused the request",
-        ),
-        Reply::Failed(FailureKind::RuntimeDied | FailureKind::RuntimeFailed) => (
-            Status::BAD_GATEWAY,
-            "bad_gateway",
-            "the model failed on the request",
-        ),
-        Reply::Poison => (
-            Status::BAD_GATEWAY,
-            "poison",
-            "workers failed with this request in hand; it will not be tried again",
-        ),
-        Reply::Undeliverable => (
-            Status::BAD_GATEWAY,
-            "undeliverable",
-            "the request was tried too often without an end",
-        ),
-        Reply::Withdrawn | Reply::Answer(_) => (
-            Status::SERVICE_UNAVAILABLE,
-            "unavailable",
-            "the fleet does not serve this deployment any more",
-        ),
-    };
-    Excuse {
-        status,
-        code,
-        detail,
     }
 }
 
@@ -181,8 +123,9 @@ pub(crate) fn response(
 ) -> Result<Response<Body>, Excuse> {
     let status = StatusCode::from_u16(answer.head.status).ok();
     let Some(status) = status.filter(|status| !status.is_informational()) else {
-        stay.ended = Some(Ended::Failed);
-        return Err(excuse(&Reply::Failed(FailureKind::RuntimeFailed)));
+        let excuse = Excuse::Failed(FailureKind::RuntimeFailed);
+        stay.end = Some(excuse.into());
+        return Err(excuse);
     };
     let mut headers = headers::of_result(&answer.head.headers);
     stay.answering = true;
@@ -254,11 +197,11 @@ impl Delivery {
                 None
             }
             Ok(Some(None) | None) => {
-                self.stay.ended = Some(Ended::Failed);
+                self.stay.end = Some(End::BrokeOff);
                 Some(Err(io::Error::other(BrokeOff)))
             }
             Err(_) => {
-                self.stay.ended = Some(Ended::Expired);
+                self.stay.end = Some(Excuse::Deadline.into());
                 Some(Err(io::ErrorKind::TimedOut.into()))
             }
         }
@@ -267,8 +210,8 @@ impl Delivery {
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        if self.left == Some(0) && self.stay.ended.is_none() {
-            self.stay.ended = Some(Ended::Answered);
+        if self.left == Some(0) && self.stay.end.is_none() {
+            self.stay.end = Some(End::Answered);
             let _told = self.taken.take().map(|taken| taken.send(()));
         }
     }

@@ -9,6 +9,8 @@ use hyper::Response;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::excuse::Excuse;
+
 /// The body of every answer.
 pub(crate) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
@@ -41,30 +43,19 @@ pub(crate) fn json_body(
     response
 }
 
-/// Why a client gets no worker's answer. It says nothing of what is inside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Excuse {
-    pub(crate) status: StatusCode,
-    pub(crate) code: &'static str,
-    pub(crate) detail: &'static str,
-}
-
 impl Excuse {
     /// The answer, in the shape that clients of such paths expect.
     pub(crate) fn response(self, path: &str, request_id: &str) -> Response<Body> {
-        let mut response = match path.starts_with("/v1/") {
-            true => json_body(self.status, "application/json", &self.openai(request_id)),
-            false => json_body(
-                self.status,
-                "application/problem+json",
-                &self.problem(request_id),
-            ),
+        let (kind, body) = match path.starts_with("/v1/") {
+            true => ("application/json", self.openai(request_id)),
+            false => ("application/problem+json", self.problem(request_id)),
         };
+        let mut response = json_body(self.status(), kind, &body);
         let again = [
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::SERVICE_UNAVAILABLE,
         ];
-        if again.contains(&self.status) {
+        if again.contains(&self.status()) {
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -73,20 +64,22 @@ impl Excuse {
     }
 
     fn problem(self, request_id: &str) -> Value {
+        let (status, (code, detail)) = (self.status(), self.words());
         json!({
-            "type": "about:blank", "title": self.status.canonical_reason(),
-            "status": self.status.as_u16(), "code": self.code,
-            "detail": self.detail, "request_id": request_id,
+            "type": "about:blank", "title": status.canonical_reason(),
+            "status": status.as_u16(), "code": code,
+            "detail": detail, "request_id": request_id,
         })
     }
 
     fn openai(self, request_id: &str) -> Value {
-        let kind = match self.status.is_client_error() {
+        let (code, message) = self.words();
+        let kind = match self.status().is_client_error() {
             true => "invalid_request_error",
             false => "server_error",
         };
         json!({ "error": {
-            "message": self.detail, "type": kind, "code": self.code, "request_id": request_id,
+            "message": message, "type": kind, "code": code, "request_id": request_id,
         } })
     }
 }

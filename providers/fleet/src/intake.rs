@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::UPGRADE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -17,47 +16,19 @@ use ulid::Ulid;
 
 use crate::access::secret;
 use crate::answer::{self, Patience, Stay};
-use crate::body::{Body, Excuse, empty};
+use crate::body::{Body, empty};
+use crate::excuse::Excuse;
 use crate::headers;
 use crate::hub::Hub;
-use crate::parked::{Parked, Payload, Reply};
+use crate::parked::{Answer, Parked, Payload, Reply};
 use crate::payload;
-use crate::tally::Ended;
+use crate::room::Place;
 
 /// The header that holds the gateway's token.
 pub(crate) const TOKEN: &str = "x-thermocline-fleet-token";
 
 /// How long a request waits for a deployment that is not known yet, as after a start.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(15);
-
-const fn excuse(status: StatusCode, code: &'static str, detail: &'static str) -> Excuse {
-    Excuse {
-        status,
-        code,
-        detail,
-    }
-}
-
-const NOT_OURS: Excuse = excuse(
-    StatusCode::UNAUTHORIZED,
-    "auth",
-    "the token is missing or wrong",
-);
-const NO_UPGRADES: Excuse = excuse(
-    StatusCode::NOT_IMPLEMENTED,
-    "upgrade_unsupported",
-    "the shared fleet answers requests, not connections: no WebSocket or other upgrade",
-);
-const UNKNOWN: Excuse = excuse(
-    StatusCode::SERVICE_UNAVAILABLE,
-    "unavailable",
-    "the fleet does not serve this deployment now",
-);
-const NO_QUEUE: Excuse = excuse(
-    StatusCode::SERVICE_UNAVAILABLE,
-    "no_capacity",
-    "the fleet's queue cannot be reached",
-);
 
 impl Hub {
     /// Answers a request of the gateway, or a probe of the control plane.
@@ -66,71 +37,78 @@ impl Hub {
         request: Request<Incoming>,
     ) -> Response<Body> {
         let (head, body) = request.into_parts();
-        match self.exchange(&head, body).await {
-            Ok(response) => response,
-            Err(excuse) => excuse.response(head.uri.path(), text(&head.headers, "x-request-id")),
-        }
-    }
-
-    async fn exchange(
-        self: &Arc<Self>,
-        head: &Parts,
-        body: Incoming,
-    ) -> Result<Response<Body>, Excuse> {
         let given = text(&head.headers, TOKEN).as_bytes();
         if !bool::from(given.ct_eq(self.gateway_token.as_bytes())) {
-            return Err(NOT_OURS);
+            return empty(StatusCode::UNAUTHORIZED);
         }
-        let deployment = text(&head.headers, DEPLOYMENT);
-        let Ok(remaining) = text(&head.headers, REMAINING_HEADER).parse() else {
-            return self.probed(deployment);
+        let answered = match text(&head.headers, REMAINING_HEADER).parse() {
+            Ok(remaining) => self.exchange(&head, body, remaining).await,
+            Err(_) => self.probed(text(&head.headers, DEPLOYMENT)),
         };
-        if head.headers.contains_key(UPGRADE) {
-            return Err(NO_UPGRADES);
-        }
-        let now = self.clock.now();
-        let deadline = now + Duration::from_millis(remaining);
-        let timed = self
-            .clock
-            .timeout_at(deadline, self.take_in(head, body, (now, deadline)));
-        let (parked, stay) = timed.await.map_err(|_| answer::EXPIRED)??;
-        let cold = text(&head.headers, COLD_HEADER).parse().ok();
-        let cold = cold.map_or(Moment::NEVER, |left| now + Duration::from_millis(left));
-        self.await_answer(parked, stay, cold).await
+        let id = text(&head.headers, "x-request-id");
+        answered.unwrap_or_else(|excuse| excuse.response(head.uri.path(), id))
     }
 
     /// A request that says nothing of its deadline is the control plane's: the
     /// queue is there as soon as its deployment is known.
     fn probed(&self, deployment: &str) -> Result<Response<Body>, Excuse> {
-        let model = self.deployments().model(deployment).ok_or(UNKNOWN)?;
+        let model = self.deployments().model(deployment);
+        let model = model.ok_or(Excuse::Unknown)?;
         let status = model.ready_status.first().copied().unwrap_or(200);
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         Ok(empty(status))
     }
 
-    /// Reads the request, for which a place is kept from now on.
+    /// Takes a request in that has `remaining` milliseconds, and answers it.
+    async fn exchange(
+        self: &Arc<Self>,
+        head: &Parts,
+        body: Incoming,
+        remaining: u64,
+    ) -> Result<Response<Body>, Excuse> {
+        let now = self.clock.now();
+        let deadline = now + Duration::from_millis(remaining);
+        let mut stay = Stay::new(self.clone(), deadline, self.admit_one(head)?);
+        stay.patience = Patience::read(&head.headers);
+        let taken_in = self.take_in(head, body, (now, deadline));
+        let answer = async {
+            let timed = self.clock.timeout_at(deadline, taken_in).await;
+            let parked = timed.map_err(|_| Excuse::Deadline)??;
+            stay.id = Some(parked.id.clone());
+            let cold = text(&head.headers, COLD_HEADER).parse().ok();
+            let cold = cold.map_or(Moment::NEVER, |left| now + Duration::from_millis(left));
+            self.await_answer(parked, cold).await
+        };
+        match answer.await {
+            Ok(answer) => answer::response(answer, head.method.as_str(), stay),
+            Err(excuse) => {
+                stay.end = Some(excuse.into());
+                Err(excuse)
+            }
+        }
+    }
+
+    /// A place for a request that the fleet can answer.
+    fn admit_one(&self, head: &Parts) -> Result<Place, Excuse> {
+        let place = match head.headers.contains_key(UPGRADE) {
+            true => Err(Excuse::Upgrade),
+            false => self.lounge.enter().map_err(|_| Excuse::Full),
+        };
+        place.inspect_err(|excuse| self.lot().tally.count(excuse.result()))
+    }
+
+    /// Reads the request of a deployment that is known.
     async fn take_in(
         self: &Arc<Self>,
         head: &Parts,
         body: Incoming,
-        (arrived, deadline): (Moment, Moment),
-    ) -> Result<(Parked, Stay), Excuse> {
+        times: (Moment, Moment),
+    ) -> Result<Parked, Excuse> {
         let deployment: Arc<str> = text(&head.headers, DEPLOYMENT).into();
-        let refused = |excuse: Excuse| {
-            if excuse.status == StatusCode::TOO_MANY_REQUESTS {
-                self.lot().tally.refused += 1;
-            }
-            excuse
-        };
-        let place = self.lounge.enter().map_err(|_| refused(payload::FULL))?;
-        self.known(&deployment, arrived).await?;
+        self.known(&deployment, times.0).await?;
         let most = self.settings.max_payload;
-        let payload = payload::read(&head.headers, body, &self.lounge, most);
-        let payload = payload.await.map_err(refused)?;
-        let parked = parked(head, deployment, payload, (arrived, deadline));
-        let mut stay = Stay::new(self.clone(), &parked, place);
-        stay.patience = Patience::read(&head.headers);
-        Ok((parked, stay))
+        let payload = payload::read(&head.headers, body, &self.lounge, most).await?;
+        Ok(parked(head, deployment, payload, times))
     }
 
     /// Waits until `deployment` is known.
@@ -140,38 +118,23 @@ impl Hub {
         while self.deployments().model(deployment).is_none() {
             let changed = self.clock.timeout_at(by, changes.changed()).await;
             if !changed.is_ok_and(|changed| changed.is_ok()) {
-                return Err(UNKNOWN);
+                return Err(Excuse::Unknown);
             }
         }
         Ok(())
     }
 
     /// Puts the job into its queue, and waits for what comes of it.
-    async fn await_answer(
-        self: &Arc<Self>,
-        parked: Parked,
-        mut stay: Stay,
-        cold: Moment,
-    ) -> Result<Response<Body>, Excuse> {
-        let (method, deadline) = (parked.method.clone(), parked.deadline);
-        let start = self.start_too_late(parked.deployment.clone(), cold);
+    async fn await_answer(&self, parked: Parked, cold: Moment) -> Result<Answer, Excuse> {
+        let (deadline, deployment) = (parked.deadline, parked.deployment.clone());
         let reply = tokio::select! {
             biased;
             reply = self.clock.timeout_at(deadline, self.reply(parked)) => reply,
-            () = start => {
-                stay.ended = Some(Ended::Expired);
-                return Err(answer::COLD);
-            }
+            () = self.start_too_late(deployment, cold) => return Err(Excuse::ColdStart),
         };
-        let ended = match &reply {
-            Err(_) => Some(Ended::Expired),
-            Ok(None) => Some(Ended::Withdrawn),
-            Ok(Some(_)) => None,
-        };
-        stay.ended = ended;
-        match reply.map_err(|_| answer::EXPIRED)?.ok_or(NO_QUEUE)? {
-            Reply::Answer(answer) => answer::response(answer, &method, stay),
-            other => Err(answer::excuse(&other)),
+        match reply.map_err(|_| Excuse::Deadline)? {
+            Reply::Answer(answer) => Ok(answer),
+            Reply::Excused(excuse) => Err(excuse),
         }
     }
 
@@ -183,29 +146,30 @@ impl Hub {
         }
     }
 
-    /// What becomes of `parked`; `None` when it could not be put into the queue.
-    pub(crate) async fn reply(&self, parked: Parked) -> Option<Reply> {
+    /// What becomes of `parked`.
+    pub(crate) async fn reply(&self, parked: Parked) -> Reply {
         let (tell, mut told) = oneshot::channel();
         let parked = Arc::new(parked);
-        let job = Bytes::from(serde_json::to_vec(&self.job(&parked)).ok()?);
+        let job = serde_json::to_vec(&self.job(&parked)).unwrap_or_default();
         {
             let mut lot = self.lot();
             lot.park(parked.clone(), tell);
             lot.tally.published += 1;
         }
         self.news.notify_one();
+        let gone = Reply::Excused(Excuse::Withdrawn);
         let published = tokio::select! {
             biased;
-            reply = &mut told => return reply.ok(),
-            published = self.broker.publish(&parked.deployment, job) => published,
+            reply = &mut told => return reply.unwrap_or(gone),
+            published = self.broker.publish(&parked.deployment, job.into()) => published,
         };
         if let Err(error) = published
             && self.lot().is_waiting(&parked.id)
         {
             tracing::warn!(%error, deployment = &*parked.deployment, "a job could not be published");
-            return None;
+            return Reply::Excused(Excuse::NoQueue);
         }
-        told.await.ok()
+        told.await.unwrap_or(gone)
     }
 
     fn job(&self, parked: &Parked) -> Job {

@@ -16,6 +16,7 @@ mod course;
 mod demand;
 mod deployments;
 mod desk;
+mod excuse;
 mod headers;
 mod hub;
 mod intake;
@@ -31,7 +32,6 @@ mod server;
 mod settings;
 mod shared;
 mod sightings;
-mod tally;
 
 pub use access::Account;
 pub use provider::{Fleet, OwnWorker};

@@ -17,8 +17,8 @@ use thermocline_wire::fleet::{Claim, Class, Ending, Failure, FailureKind, Job, O
 use tokio::sync::oneshot;
 
 use crate::course::{Course, Holder, Life, Verdict};
+use crate::excuse::{End, Excuse};
 use crate::parked::{Parked, Reply};
-use crate::tally::Ended;
 use ended::Tombstones;
 use queues::Queues;
 pub(crate) use queues::Standing;
@@ -94,11 +94,11 @@ impl Entry {
     }
 }
 
-/// What the client of a request without a further attempt is told, and how it ended.
-const fn given_up(poison: bool, kind: FailureKind) -> (Reply, Ended) {
+/// What the client of a request without a further attempt is told.
+const fn given_up(poison: bool, kind: FailureKind) -> Excuse {
     match poison {
-        true => (Reply::Poison, Ended::Poison),
-        false => (Reply::Failed(kind), Ended::Failed),
+        true => Excuse::Poison,
+        false => Excuse::Failed(kind),
     }
 }
 
@@ -179,7 +179,7 @@ impl Lot {
                 Ok(entry.grant(run, &mut self.queues))
             }
             Verdict::Refused(Refusal::Poison) => {
-                self.give_up(id, Reply::Poison, Ended::Poison, now);
+                self.give_up(id, Excuse::Poison, now);
                 Err(Refusal::Poison)
             }
             Verdict::Refused(refusal) => Err(refusal),
@@ -230,6 +230,9 @@ impl Lot {
         if failure.last && self.ended.was_given_up(id, &failure.run) {
             return Ok(()); // its dead letter told it first
         }
+        if self.ended.broke_off(id, &failure.run) {
+            return Err(Refusal::Answered); // its client was told first
+        }
         let entry = self.in_force(id, &failure.run, account)?;
         let (last, kind) = (failure.last, failure.kind);
         entry.course.fail(Failure {
@@ -237,15 +240,16 @@ impl Lot {
             ..failure
         });
         if entry.stage == Stage::Answering {
-            return Ok(()); // its client sees the result break off
+            // Its client sees the result break off, and nothing can follow it.
+            return if last { Ok(()) } else { Err(Refusal::Answered) };
         }
         if let Some(ending) = entry.ending.take() {
             let _gone = ending.send(Ending::Settled);
         }
-        let (reply, ended) = given_up(entry.course.is_poison(), kind);
+        let excuse = given_up(entry.course.is_poison(), kind);
         self.stand(id, Stage::Waiting);
         if last {
-            self.give_up(id, reply, ended, now);
+            self.give_up(id, excuse, now);
         }
         Ok(())
     }
@@ -276,17 +280,17 @@ impl Lot {
         let Some(entry) = entry.filter(|it| it.parked.is(job)).filter(unanswered) else {
             return;
         };
-        let (reply, ended) = match &obituary {
+        let excuse = match &obituary {
             Some(it) => given_up(it.class == Class::Poison, it.failure.kind),
-            None => (Reply::Undeliverable, Ended::Failed),
+            None => Excuse::Undeliverable,
         };
         entry.course.note(obituary.map(|it| it.failure));
-        self.give_up(&job.id, reply, ended, now);
+        self.give_up(&job.id, excuse, now);
     }
 
     /// Ends a request that becomes a dead letter; its payload is kept for a while.
-    fn give_up(&mut self, id: &str, reply: Reply, ended: Ended, now: Moment) {
-        let Some(entry) = self.remove(id, ended) else {
+    fn give_up(&mut self, id: &str, excuse: Excuse, now: Moment) {
+        let Some(entry) = self.remove(id, excuse.into()) else {
             return;
         };
         let dead = Dead {
@@ -297,13 +301,13 @@ impl Lot {
         };
         self.dead.insert(id.to_owned(), dead);
         if let Some(client) = entry.client {
-            let _gone = client.send(reply);
+            let _gone = client.send(Reply::Excused(excuse));
         }
     }
 
     /// The request's own task is over.
-    pub(crate) fn leave(&mut self, id: &str, ended: Ended) {
-        self.remove(id, ended);
+    pub(crate) fn leave(&mut self, id: &str, end: End) {
+        self.remove(id, end);
     }
 
     /// Tells every request of `deployment` that it is gone.
@@ -317,20 +321,20 @@ impl Lot {
                 .get_mut(&id)
                 .and_then(|entry| entry.client.take());
             if let Some(client) = client {
-                self.remove(&id, Ended::Withdrawn);
-                let _gone = client.send(Reply::Withdrawn);
+                self.remove(&id, Excuse::Withdrawn.into());
+                let _gone = client.send(Reply::Excused(Excuse::Withdrawn));
             }
         }
     }
 
-    fn remove(&mut self, id: &str, ended: Ended) -> Option<Entry> {
+    fn remove(&mut self, id: &str, end: End) -> Option<Entry> {
         let mut entry = self.entries.remove(id)?;
-        ended.count(&mut self.tally);
+        self.tally.count(end.result());
         self.queues.leave(&entry.parked);
         let run = entry.course.run();
-        self.ended.note(id, &entry.parked.deployment, ended, run);
+        self.ended.note(id, &entry.parked.deployment, end, run);
         if let Some(ending) = entry.ending.take() {
-            let _gone = ending.send(ended::ending(ended));
+            let _gone = ending.send(ended::ending(end));
         }
         Some(entry)
     }

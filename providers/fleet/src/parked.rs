@@ -5,9 +5,10 @@ use bytes::Bytes;
 use subtle::ConstantTimeEq;
 use thermocline_policy::Moment;
 use thermocline_provider::fleet::ParkedRequest;
-use thermocline_wire::fleet::{FailureKind, Job, ResultHead};
+use thermocline_wire::fleet::{Job, ResultHead};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::excuse::Excuse;
 use crate::room::Room;
 
 /// A request that waits for its result.
@@ -60,14 +61,8 @@ impl Parked {
 pub(crate) enum Reply {
     /// A worker's result has begun.
     Answer(Answer),
-    /// There will be no further attempt.
-    Failed(FailureKind),
-    /// Two holders died with it.
-    Poison,
-    /// The broker gave the job up.
-    Undeliverable,
-    /// The deployment is gone.
-    Withdrawn,
+    /// There will be none.
+    Excused(Excuse),
 }
 
 /// A result on its way from a worker to the client.

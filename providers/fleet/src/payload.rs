@@ -2,33 +2,15 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use sha2::{Digest, Sha256};
 
 use crate::access::hex;
-use crate::body::Excuse;
+use crate::excuse::Excuse;
 use crate::parked::Payload;
 use crate::room::Lounge;
-
-/// There is no room for more requests.
-pub(crate) const FULL: Excuse = Excuse {
-    status: StatusCode::TOO_MANY_REQUESTS,
-    code: "full",
-    detail: "too many requests wait for the fleet",
-};
-const TOO_LARGE: Excuse = Excuse {
-    status: StatusCode::PAYLOAD_TOO_LARGE,
-    code: "body_too_large",
-    detail: "the body is larger than the fleet takes",
-};
-const BROKE_OFF: Excuse = Excuse {
-    status: StatusCode::BAD_REQUEST,
-    code: "bad_framing",
-    detail: "the body broke off",
-};
 
 /// Reads the whole of `body`, `most` bytes at most; what can be seen to be too
 /// much beforehand is not read at all.
@@ -41,20 +23,21 @@ pub(crate) async fn read(
     let mut room = lounge.room();
     let announced = announced(headers);
     if announced > most {
-        return Err(TOO_LARGE);
+        return Err(Excuse::TooLarge);
     }
-    room.grow(announced).map_err(|_| FULL)?;
+    room.grow(announced).map_err(|_| Excuse::Full)?;
     let (mut bytes, mut digest) = (BytesMut::new(), Sha256::new());
     let mut unpaid = announced;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| BROKE_OFF)?.into_data() else {
+        let Ok(data) = frame.map_err(|_| Excuse::BrokenBody)?.into_data() else {
             continue; // trailers
         };
         let length = data.len() as u64;
         if bytes.len() as u64 + length > most {
-            return Err(TOO_LARGE);
+            return Err(Excuse::TooLarge);
         }
-        room.grow(length.saturating_sub(unpaid)).map_err(|_| FULL)?;
+        room.grow(length.saturating_sub(unpaid))
+            .map_err(|_| Excuse::Full)?;
         unpaid = unpaid.saturating_sub(length);
         digest.update(&data);
         bytes.extend_from_slice(&data);
@@ -69,7 +52,7 @@ pub(crate) async fn read(
 /// A body that is there already.
 pub(crate) fn whole(bytes: Bytes, lounge: &Arc<Lounge>) -> Result<Payload, Excuse> {
     let mut room = lounge.room();
-    room.grow(bytes.len() as u64).map_err(|_| FULL)?;
+    room.grow(bytes.len() as u64).map_err(|_| Excuse::Full)?;
     Ok(Payload {
         sha256: hex(&Sha256::digest(&bytes)),
         bytes,

@@ -10,11 +10,10 @@ use ulid::Ulid;
 
 use crate::access::secret;
 use crate::answer::Stay;
-use crate::body::Excuse;
+use crate::excuse::{End, Excuse};
 use crate::hub::Hub;
 use crate::parked::{Answer, Parked, Payload, Reply};
 use crate::payload;
-use crate::tally::Ended;
 
 impl Hub {
     /// Parks `request` and waits for its end; `None` when it could not be put
@@ -30,47 +29,50 @@ impl Hub {
         if self.deployments().model(&request.deployment).is_none() {
             return Ok(Some(Replayed::Withdrawn));
         }
-        let place = self.lounge.enter().map_err(|_| payload::FULL)?;
+        let place = self.lounge.enter().map_err(|_| Excuse::Full)?;
         let body = std::mem::take(&mut request.payload);
         let payload = payload::whole(body, &self.lounge)?;
         let now = self.clock.now();
         let parked = parked(request, payload, (now, now + within));
-        let (deadline, mut stay) = (parked.deadline, Stay::new(self.clone(), &parked, place));
-        let reply = self.clock.timeout_at(deadline, self.reply(parked)).await;
-        let (replayed, ended) = match reply {
-            Err(_) => (Some(Replayed::Expired), Ended::Expired),
-            Ok(None) => (None, Ended::Withdrawn),
-            Ok(Some(reply)) => self.outcome(reply, deadline).await,
+        let mut stay = Stay::new(self.clone(), parked.deadline, place);
+        stay.id = Some(parked.id.clone());
+        let replayed = async {
+            match self.reply(parked).await {
+                Reply::Answer(answer) => read_away(answer).await,
+                Reply::Excused(excuse) => (excused(excuse), excuse.into()),
+            }
         };
-        stay.ended = Some(ended);
+        let replayed = self.clock.timeout_at(now + within, replayed).await;
+        let expired = |_| (Some(Replayed::Expired), Excuse::Deadline.into());
+        let (replayed, end) = replayed.unwrap_or_else(expired);
+        stay.end = Some(end);
         Ok(replayed)
     }
+}
 
-    async fn outcome(&self, reply: Reply, deadline: Moment) -> (Option<Replayed>, Ended) {
-        let (replayed, ended) = match reply {
-            Reply::Answer(answer) => self.read_away(answer, deadline).await,
-            Reply::Failed(kind) => (Replayed::Failed(kind), Ended::Failed),
-            Reply::Poison => (Replayed::Poison, Ended::Poison),
-            Reply::Undeliverable => (Replayed::Failed(FailureKind::WorkerLost), Ended::Failed),
-            Reply::Withdrawn => (Replayed::Withdrawn, Ended::Withdrawn),
-        };
-        (Some(replayed), ended)
-    }
-
-    /// Nobody reads the result; its worker is told that it was taken.
-    async fn read_away(&self, mut answer: Answer, deadline: Moment) -> (Replayed, Ended) {
-        loop {
-            match self.clock.timeout_at(deadline, answer.body.recv()).await {
-                Ok(Some(Some(_))) => {}
-                Ok(Some(None)) => break,
-                Ok(None) => {
-                    return (Replayed::Failed(FailureKind::RuntimeFailed), Ended::Failed);
-                }
-                Err(_) => return (Replayed::Expired, Ended::Expired),
+/// Nobody reads the result; its worker is told that it was taken.
+async fn read_away(mut answer: Answer) -> (Option<Replayed>, End) {
+    loop {
+        match answer.body.recv().await {
+            Some(Some(_)) => {}
+            Some(None) => break,
+            None => {
+                let failed = Replayed::Failed(FailureKind::RuntimeFailed);
+                return (Some(failed), End::BrokeOff);
             }
         }
-        let _gone = answer.taken.send(());
-        (Replayed::Answered(answer.head.status), Ended::Answered)
+    }
+    let _gone = answer.taken.send(());
+    (Some(Replayed::Answered(answer.head.status)), End::Answered)
+}
+
+fn excused(excuse: Excuse) -> Option<Replayed> {
+    match excuse {
+        Excuse::Failed(kind) => Some(Replayed::Failed(kind)),
+        Excuse::Poison => Some(Replayed::Poison),
+        Excuse::Undeliverable => Some(Replayed::Failed(FailureKind::WorkerLost)),
+        Excuse::NoQueue => None,
+        _ => Some(Replayed::Withdrawn),
     }
 }
 

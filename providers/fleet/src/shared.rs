@@ -75,7 +75,7 @@ impl SharedFleet for Fleet {
                 Unavailable,
                 "the queue cannot be reached",
             )),
-            Err(full) => Err(ProviderError::new(RateLimited(None), full.detail)),
+            Err(full) => Err(ProviderError::new(RateLimited(None), full.words().1)),
         }
     }
 }

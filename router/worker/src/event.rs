@@ -108,18 +108,25 @@ pub(crate) struct Wish {
     pub(crate) answer: oneshot::Sender<Result<Run, LoadError>>,
     /// When it was wished.
     pub(crate) since: Moment,
+    /// Whether the model was not ready then.
+    pub(crate) waits: bool,
 }
 
 /// A run on a model; the agent is told when it ends.
 pub(crate) struct Run {
     deployment: String,
+    /// Whether it had to wait for the model.
+    pub(crate) waited: bool,
     events: Events,
 }
 
 impl Run {
-    pub(crate) fn new(deployment: &str, events: Events) -> Self {
-        let deployment = deployment.to_owned();
-        Run { deployment, events }
+    pub(crate) fn new(deployment: &str, waited: bool, events: Events) -> Self {
+        Run {
+            deployment: deployment.to_owned(),
+            waited,
+            events,
+        }
     }
 }
 

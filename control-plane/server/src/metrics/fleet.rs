@@ -3,7 +3,7 @@ use std::fmt;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use thermocline_policy::fleet::Class;
-use thermocline_provider::fleet::{FleetTally, SeenWorker};
+use thermocline_provider::fleet::{FleetResult, FleetTally, SeenWorker};
 
 use super::View;
 use crate::fleet::utilisation;
@@ -121,13 +121,13 @@ fn parked(encoder: &mut DescriptorEncoder<'_>, tally: &FleetTally) -> Result<(),
         let mut gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         gauge.encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))?;
     }
-    let help = "Parked requests by how they ended";
+    let help = "Requests to the fleet by how they ended";
     let mut family =
         encoder.encode_descriptor("fleet_requests", help, None, MetricType::Counter)?;
-    for (result, value) in results(tally) {
+    for result in FleetResult::ALL {
         family
-            .encode_family(&[("result", result)])?
-            .encode_counter::<NoLabelSet, _, u64>(&value, None)?;
+            .encode_family(&[("result", result.as_str())])?
+            .encode_counter::<NoLabelSet, _, u64>(&tally.of(result), None)?;
     }
     let help = "Calls of workers that were for nothing";
     let mut family =
@@ -143,15 +143,4 @@ fn parked(encoder: &mut DescriptorEncoder<'_>, tally: &FleetTally) -> Result<(),
             .encode_counter::<NoLabelSet, _, u64>(&value, None)?;
     }
     Ok(())
-}
-
-const fn results(tally: &FleetTally) -> [(&'static str, u64); 6] {
-    [
-        ("answered", tally.answered),
-        ("failed", tally.failed),
-        ("poison", tally.poisoned),
-        ("expired", tally.expired),
-        ("client_left", tally.disconnects),
-        ("refused", tally.refused),
-    ]
 }

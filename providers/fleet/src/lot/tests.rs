@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use thermocline_provider::fleet::FleetResult;
 use thermocline_wire::fleet::FailureKind;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -67,6 +68,10 @@ impl Scene {
         standings.get("m").copied().unwrap_or_default()
     }
 
+    fn ended(&self, result: FleetResult) -> u64 {
+        self.lot.tally.of(result)
+    }
+
     fn fail(&mut self, id: &str, run: &str, last: bool) -> Result<(), Refusal> {
         let failure = failure(run, "w", FailureKind::RuntimeFailed, last);
         self.lot.fail(id, failure, "account", at(1))
@@ -122,15 +127,13 @@ fn a_queue_stands_as_its_requests_do() {
         waits(1, 10, 1),
         "superseded, not run twice"
     );
-    scene.lot.leave("1", Ended::ClientLeft);
-    scene.lot.leave("1", Ended::ClientLeft);
-    scene.lot.leave("2", Ended::Expired);
+    scene.lot.leave("1", End::ClientLeft);
+    scene.lot.leave("1", End::ClientLeft);
+    scene.lot.leave("2", Excuse::Deadline.into());
     assert_eq!(scene.standing(20), Standing::default());
     assert_eq!(scene.lot.counts(), (0, 0));
-    assert_eq!(
-        (scene.lot.tally.disconnects, scene.lot.tally.expired),
-        (1, 1)
-    );
+    assert_eq!(scene.ended(FleetResult::ClientLeft), 1);
+    assert_eq!(scene.ended(FleetResult::Expired), 1);
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn what_a_holder_leaves_behind_waits_again_unless_it_still_answers() {
     );
     scene.lot.part("1", &granted.run, at(2));
     assert_eq!(scene.standing(1).waiting, 0, "its result has begun");
-    scene.lot.leave("1", Ended::Answered);
+    scene.lot.leave("1", End::Answered);
     assert_eq!(scene.lot.counts(), (0, 0));
 }
 
@@ -168,7 +171,7 @@ fn a_result_is_taken_once_and_then_there_is_no_other_run() {
     let twice = scene.lot.answer("1", &granted.run, "account");
     assert_eq!(twice.unwrap_err(), Refusal::Answered);
     assert_eq!(scene.claim("1", "v", 1, 0).unwrap_err(), Refusal::Answered);
-    scene.lot.leave("1", Ended::Answered);
+    scene.lot.leave("1", End::Answered);
     assert_eq!(scene.claim("1", "v", 1, 0).unwrap_err(), Refusal::Answered);
 }
 
@@ -180,7 +183,10 @@ fn a_dead_letter_holds_its_payload_until_it_is_archived_or_too_old() {
         let granted = scene.claim(id, "w", 0, 0).unwrap();
         assert!(matches!(client.try_recv(), Err(TryRecvError::Empty)));
         scene.fail(id, &granted.run, true).unwrap();
-        assert!(matches!(client.try_recv(), Ok(Reply::Failed(_))));
+        assert!(matches!(
+            client.try_recv(),
+            Ok(Reply::Excused(Excuse::Failed(_)))
+        ));
         drop(granted);
     }
     assert_eq!(scene.lounge.held_bytes(), 8);
@@ -206,7 +212,10 @@ fn what_the_broker_gives_up_does_not_wait_for_its_deadline() {
     );
     job.ticket = "ticket".to_owned();
     scene.lot.buried(&job, None, at(1));
-    assert!(matches!(client.try_recv(), Ok(Reply::Undeliverable)));
+    assert!(matches!(
+        client.try_recv(),
+        Ok(Reply::Excused(Excuse::Undeliverable))
+    ));
     assert_eq!(scene.claim("1", "w", 0, 1).unwrap_err(), Refusal::Answered);
 }
 
@@ -225,14 +234,21 @@ fn a_request_whose_runtime_died_on_two_workers_is_told_as_poison_and_counted_so(
         .lot
         .fail("told", died(&second, "b", true), "account", at(1))
         .unwrap();
-    assert!(matches!(told.try_recv(), Ok(Reply::Poison)));
+    assert!(matches!(
+        told.try_recv(),
+        Ok(Reply::Excused(Excuse::Poison))
+    ));
     assert_eq!(scene.lot.dead(&job("told")).unwrap().attempts, 2);
     let mut buried = scene.park("buried", 0);
     let run = scene.claim("buried", "b", 1, 1).unwrap().run;
     let letter = obituary(Class::Poison, died(&run, "b", true));
     scene.lot.buried(&job("buried"), Some(letter), at(1));
-    assert!(matches!(buried.try_recv(), Ok(Reply::Poison)));
-    assert_eq!((scene.lot.tally.poisoned, scene.lot.tally.failed), (2, 0));
+    assert!(matches!(
+        buried.try_recv(),
+        Ok(Reply::Excused(Excuse::Poison))
+    ));
+    assert_eq!(scene.ended(FleetResult::Poison), 2);
+    assert_eq!(scene.ended(FleetResult::Failed), 0);
 }
 
 #[test]
@@ -244,10 +260,26 @@ fn a_last_failure_that_its_dead_letter_told_first_is_not_late_and_another_is() {
     let letter = obituary(Class::Transient, last.clone());
     scene.lot.buried(&job("1"), Some(letter), at(1));
     scene.lot.fail("1", last, "account", at(1)).unwrap();
-    assert_eq!((scene.lot.tally.late, scene.lot.tally.failed), (0, 1));
+    assert_eq!(scene.lot.tally.late, 0);
+    assert_eq!(scene.ended(FleetResult::Failed), 1);
     assert_eq!(
         scene.fail("1", "an older run", true),
         Err(Refusal::Answered)
     );
     assert_eq!(scene.lot.tally.late, 1);
+}
+
+#[test]
+fn a_failure_of_a_result_that_broke_off_is_not_late_and_wants_no_other_attempt() {
+    let mut scene = Scene::new();
+    for (id, left_first) in [("1", false), ("2", true)] {
+        let _client = scene.park(id, 0);
+        let run = scene.claim(id, "w", 0, 0).unwrap().run;
+        scene.lot.answer(id, &run, "account").unwrap();
+        if left_first {
+            scene.lot.leave(id, End::BrokeOff);
+        }
+        assert_eq!(scene.fail(id, &run, false), Err(Refusal::Answered));
+    }
+    assert_eq!(scene.lot.tally.late, 0);
 }

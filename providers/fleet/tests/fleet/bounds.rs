@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use thermocline_fleet::Settings;
 use thermocline_policy::Moment;
+use thermocline_provider::fleet::FleetResult;
 use thermocline_wire::fleet::FailureKind;
 
 use crate::scene::{Scene, settings, still};
@@ -61,10 +62,10 @@ async fn b29_as_many_are_parked_as_may_be_and_the_rest_refused_at_once() {
     let scene = Scene::with(most, Clock::system()).await;
     for _ in 0..5 {
         let requests: Vec<_> = (0..10).map(|_| scene.post("/").body("x").send()).collect();
-        let refused = scene.tally().refused;
+        let refused = scene.ended(FleetResult::Refused);
         let rounds = tokio::spawn(join_all(requests));
         scene
-            .until(|tally| tally.parked == 3 && tally.refused == refused + 7)
+            .until(|tally| tally.parked == 3 && tally.of(FleetResult::Refused) == refused + 7)
             .await;
         let worker = scene.worker("w");
         for _ in 0..3 {
@@ -144,7 +145,9 @@ async fn b30_counters_come_back_to_zero_whatever_became_of_the_requests() {
             .await;
     }
     let tally = scene.tally();
-    let ended = tally.answered + tally.failed + tally.disconnects;
+    let ended = tally.of(FleetResult::Answered)
+        + tally.of(FleetResult::Failed)
+        + tally.of(FleetResult::ClientLeft);
     assert_eq!(ended, tally.published);
 }
 
@@ -173,6 +176,9 @@ async fn ten_thousand_expired_jobs_are_refused_one_by_one_and_none_is_run() {
         held.delivery.ack().await.unwrap();
     }
     let tally = scene.tally();
-    assert_eq!((tally.expired, tally.granted, tally.parked), (JOBS, 0, 0));
+    assert_eq!(
+        (tally.of(FleetResult::Expired), tally.granted, tally.parked),
+        (JOBS, 0, 0)
+    );
     assert!(time.now() > Moment::ORIGIN);
 }

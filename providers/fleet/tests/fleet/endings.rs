@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thermocline_broker::{Broker, Topic};
 use thermocline_provider::Provider;
-use thermocline_provider::fleet::SharedFleet;
+use thermocline_provider::fleet::{FleetResult, SharedFleet};
 use thermocline_wire::fleet::{Ending, FailureKind};
 
 use crate::scene::{Asked, Scene, head, report_of, still};
@@ -32,7 +32,7 @@ async fn a_request_is_answered_by_the_worker_that_claims_it() {
     assert_eq!(response.headers()["content-type"], "text/plain");
     assert_eq!(response.text().await.unwrap(), "picture");
     scene.at_rest().await;
-    assert_eq!(scene.tally().answered, 1);
+    assert_eq!(scene.ended(FleetResult::Answered), 1);
 }
 
 #[tokio::test]
@@ -98,7 +98,10 @@ async fn the_deadline_ends_what_waits_and_what_runs() {
     let other = worker.take().await;
     assert_eq!(worker.claim(&other).await.err().unwrap(), "expired");
     scene.at_rest().await;
-    assert_eq!((scene.tally().expired, scene.tally().late), (2, 1));
+    assert_eq!(
+        (scene.ended(FleetResult::Expired), scene.tally().late),
+        (2, 1)
+    );
 }
 
 #[tokio::test]
@@ -117,12 +120,24 @@ async fn who_is_closed_upon_once_the_gateways_patience_is_over_has_not_left() {
     time.advance(Duration::from_secs(1));
     impatient.leave();
     scene.at_rest().await;
-    assert_eq!((scene.tally().expired, scene.tally().disconnects), (1, 0));
+    assert_eq!(
+        (
+            scene.ended(FleetResult::Expired),
+            scene.ended(FleetResult::ClientLeft)
+        ),
+        (1, 0)
+    );
     let patient = ask(now + 30_000);
     scene.until(|tally| tally.parked == 1).await;
     patient.leave();
     scene.at_rest().await;
-    assert_eq!((scene.tally().expired, scene.tally().disconnects), (1, 1));
+    assert_eq!(
+        (
+            scene.ended(FleetResult::Expired),
+            scene.ended(FleetResult::ClientLeft)
+        ),
+        (1, 1)
+    );
 }
 
 #[tokio::test]
@@ -198,7 +213,13 @@ async fn a_client_that_leaves_before_the_claim_withdraws_its_request() {
     let worker = scene.worker("w");
     let held = worker.take().await;
     assert_eq!(worker.claim(&held).await.err().unwrap(), "client_left");
-    assert_eq!((scene.tally().disconnects, scene.tally().abandoned), (1, 1));
+    assert_eq!(
+        (
+            scene.ended(FleetResult::ClientLeft),
+            scene.tally().abandoned
+        ),
+        (1, 1)
+    );
 }
 
 #[tokio::test]
@@ -252,5 +273,5 @@ async fn answers_without_a_body_reach_the_client_too() {
         held.delivery.ack().await.unwrap();
     }
     scene.at_rest().await;
-    assert_eq!(scene.tally().answered, 3);
+    assert_eq!(scene.ended(FleetResult::Answered), 3);
 }

@@ -3,10 +3,14 @@
 
 mod bounds;
 mod conformance;
+mod counts;
 mod endings;
 mod figures;
 mod gateway;
 mod letters;
+mod line;
 mod refusals;
 mod scene;
+mod streamed;
 mod streams;
+mod worker;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use thermocline_broker::{Broker, Topic};
+use thermocline_provider::fleet::FleetResult;
 use thermocline_wire::fleet::{Ending, FailureKind};
 
 use crate::scene::{Scene, deploy, head, report, settings, still};
@@ -117,7 +118,14 @@ async fn a_late_duplicate_is_answered_to_nobody() {
         "answered"
     );
     let tally = scene.tally();
-    assert_eq!((tally.superseded, tally.late, tally.answered), (1, 3, 1));
+    assert_eq!(
+        (
+            tally.superseded,
+            tally.late,
+            tally.of(FleetResult::Answered)
+        ),
+        (1, 3, 1)
+    );
 }
 
 #[tokio::test]
@@ -153,7 +161,10 @@ async fn two_workers_that_die_with_it_are_poison_and_there_is_no_third() {
     let problem: Value = response.json().await.unwrap();
     assert_eq!(problem["code"], "poison");
     assert_eq!(undecided().await.unwrap(), "poison", "it stays so");
-    assert_eq!((scene.tally().poisoned, scene.tally().deaths), (1, 2));
+    assert_eq!(
+        (scene.ended(FleetResult::Poison), scene.tally().deaths),
+        (1, 2)
+    );
 }
 
 #[tokio::test]

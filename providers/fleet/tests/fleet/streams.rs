@@ -6,50 +6,13 @@ use std::time::Duration;
 use async_compression::tokio::write::GzipEncoder;
 use bytes::Bytes;
 use futures_util::StreamExt;
+use thermocline_provider::fleet::FleetResult;
 use thermocline_wire::fleet::{Ending, frame};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-use crate::scene::{Granted, Held, Scene, Worker, head};
-
-/// A result whose body the test sends piece by piece.
-struct Streamed {
-    pieces: mpsc::Sender<io::Result<Bytes>>,
-    posted: tokio::task::JoinHandle<Result<(), String>>,
-}
-
-impl Streamed {
-    async fn begin(
-        worker: Worker,
-        held: &Held,
-        granted: &Granted,
-        headers: &[(&str, &str)],
-    ) -> Self {
-        let (pieces, mut read) = mpsc::channel::<io::Result<Bytes>>(1);
-        let head = frame(&head(&granted.grant.run, headers)).unwrap();
-        pieces.send(Ok(head.into())).await.unwrap();
-        let body = futures_util::stream::poll_fn(move |cx| read.poll_recv(cx));
-        let job = held.job.clone();
-        let posted = tokio::spawn(async move {
-            worker
-                .post_body(&job, reqwest::Body::wrap_stream(body))
-                .await
-        });
-        Streamed { pieces, posted }
-    }
-
-    async fn send(&self, text: &'static str) {
-        self.pieces
-            .send(Ok(Bytes::from_static(text.as_bytes())))
-            .await
-            .unwrap();
-    }
-
-    async fn end(self) -> Result<(), String> {
-        drop(self.pieces);
-        self.posted.await.unwrap()
-    }
-}
+use crate::scene::{Scene, head};
+use crate::streamed::Streamed;
 
 #[tokio::test]
 async fn events_reach_the_client_one_by_one() {
@@ -114,7 +77,7 @@ async fn a_client_that_leaves_during_the_result_stops_it() {
     assert_eq!(granted.ending().await, Ending::ClientLeft);
     assert_eq!(result.end().await.unwrap_err(), "client_left");
     scene.at_rest().await;
-    assert_eq!(scene.tally().disconnects, 1);
+    assert_eq!(scene.ended(FleetResult::ClientLeft), 1);
 }
 
 #[tokio::test]

@@ -29,11 +29,12 @@ impl Agent {
             if wishes.is_empty() {
                 continue;
             }
-            let left = match self.residents.get(&deployment).map(|entry| entry.stage) {
+            let mut left = match self.residents.get(&deployment).map(|entry| entry.stage) {
                 Some(Stage::Ready) => self.run_or_renew(&deployment, wishes),
                 Some(Stage::Loading | Stage::Leaving) => wishes,
                 None => self.load_for(&deployment, wishes),
             };
+            left.iter_mut().for_each(|wish| wish.waits = true);
             if !left.is_empty() {
                 self.wishes.insert(deployment, left);
             }
@@ -54,7 +55,7 @@ impl Agent {
             .partition(|wish| Some(&wish.generation) == generation.as_ref());
         for wish in fit {
             self.residents.used(deployment, half_life, now);
-            let run = Run::new(deployment, self.events.clone());
+            let run = Run::new(deployment, wish.waits, self.events.clone());
             // Who left meanwhile drops the run, and with it its place.
             let _dropped = wish.answer.send(Ok(run));
         }

@@ -4,7 +4,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use thermocline_policy::Moment;
 use thermocline_wire::fleet::{FailureKind, Grant, Job};
 use tokio::sync::oneshot;
 
@@ -30,7 +29,7 @@ impl Bench {
         let Some(request) = request(grant, payload) else {
             return failed(FailureKind::Rejected, None, "the request cannot be read");
         };
-        let _run = match self.model(job, grant, &mut permit).await {
+        let run = match self.model(job, grant, &mut permit).await {
             Ok(run) => run,
             Err(error) => return failed(error.kind(), None, &error.to_string()),
         };
@@ -38,7 +37,13 @@ impl Bench {
         let Some(_permit) = self.permit(permit).await else {
             return Outcome::Unwanted;
         };
-        let times = self.times(delivered, loaded);
+        let times = Times {
+            queue: self.clock.now().since(delivered),
+            load: match run.waited {
+                true => loaded.since(delivered),
+                false => Duration::ZERO,
+            },
+        };
         self.runs.fetch_add(1, Ordering::Relaxed);
         match self.runtime.run(&job.deployment, request).await {
             Err(error) => failed(kind(error), None, &error.to_string()),
@@ -61,6 +66,7 @@ impl Bench {
             reply_to: job.reply_to.clone(),
             answer,
             since: self.clock.now(),
+            waits: false,
         }));
         let soon = self.clock.now() + READY_AT_ONCE;
         let answer = match self.clock.timeout_at(soon, &mut answered).await {
@@ -78,18 +84,6 @@ impl Bench {
         match permit {
             Some(permit) => Some(permit),
             None => self.permits.clone().acquire_owned().await.ok(),
-        }
-    }
-
-    fn times(&self, delivered: Moment, loaded: Moment) -> Times {
-        let load = loaded.since(delivered);
-        Times {
-            queue: self.clock.now().since(delivered),
-            load: if load < READY_AT_ONCE {
-                Duration::ZERO
-            } else {
-                load
-            },
         }
     }
 }

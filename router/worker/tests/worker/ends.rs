@@ -32,6 +32,22 @@ async fn ten_thousand_expired_jobs_cost_no_second_of_a_gpu() {
 }
 
 #[tokio::test]
+async fn a_load_is_told_of_where_there_was_one() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let node = stage.worker("gpu-1", 1, 4_000).await;
+    let load = seconds(3);
+    node.runtime.script().load_time.insert("m".into(), load);
+    for (text, told) in [("cold", 3_000..4_000), ("warm", 0..1)] {
+        let job = stage.submit("m", text).await;
+        stage.pass(seconds(8)).await;
+        assert!(stage.gateway.result(&job).is_some());
+        let load = stage.gateway.state().loads_ms.pop().unwrap();
+        assert!(told.contains(&load), "{text}: {load} ms");
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_takes_its_run_with_it() {
     let mut stage = Stage::new();
     stage.deploy("m", |_| {});

@@ -62,6 +62,8 @@ pub(crate) struct State {
     pub(crate) strangers: BTreeSet<String>,
     /// What workers may pull that may not pull everything.
     pub(crate) may_pull: BTreeMap<String, Vec<String>>,
+    /// What of the results, as they came, was a load.
+    pub(crate) loads_ms: Vec<u64>,
     /// It does not announce.
     pub(crate) silent: bool,
 }
@@ -317,6 +319,7 @@ impl Gateways for Reached {
                 text
             }
         };
+        self.0.state().loads_ms.push(head.load_ms);
         let answer = Answer::Result(head.status, String::from_utf8(text).unwrap());
         let settled = self.0.settle(&job.id, &head.run, Some(answer));
         settled.or_else(|refusal| self.0.refuse(refusal))

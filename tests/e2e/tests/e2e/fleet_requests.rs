@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use thermocline_broker::{Broker, Delivery, Limits, MemoryBroker};
 use thermocline_clock::Clock;
 use thermocline_fleet::{Fleet, Settings};
-use thermocline_provider::fleet::SharedFleet;
+use thermocline_provider::fleet::{FleetResult, SharedFleet};
 use thermocline_support::system::{Setup, System};
 use thermocline_wire::fleet::{Claim, Grant, Job, ResultHead, frame};
 
@@ -54,8 +54,12 @@ impl Scene {
     async fn ended(&self) -> (u64, u64) {
         loop {
             let tally = self.fleet.tally();
-            if tally.expired + tally.disconnects > 0 {
-                return (tally.expired, tally.disconnects);
+            let ended = (
+                tally.of(FleetResult::Expired),
+                tally.of(FleetResult::ClientLeft),
+            );
+            if ended != (0, 0) {
+                return ended;
             }
             tokio::task::yield_now().await;
         }
