@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::demand::{Digest, Now, WHOLE_EVERY};
 use crate::hub::Hub;
+use crate::losses::watch;
 
 /// The least time between two announcements: what comes meanwhile is told together.
 const TOGETHER: Duration = Duration::from_millis(30);
@@ -23,10 +24,11 @@ const ONCE_MORE: Duration = Duration::from_secs(1);
 /// The largest report that is read, bytes.
 const LARGEST_REPORT: usize = 4 << 20;
 
-/// Starts both, until `end`.
+/// Starts both, and looks after what they tell of, until `end`.
 pub(crate) fn start(hub: &Arc<Hub>, end: &CancellationToken) {
     tokio::spawn(end.clone().run_until_cancelled_owned(tell(hub.clone())));
     tokio::spawn(end.clone().run_until_cancelled_owned(hear(hub.clone())));
+    tokio::spawn(end.clone().run_until_cancelled_owned(watch(hub.clone())));
 }
 
 async fn tell(hub: Arc<Hub>) {

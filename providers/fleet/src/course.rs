@@ -25,6 +25,13 @@ pub(crate) struct Holder {
     pub(crate) parted: Option<Moment>,
 }
 
+impl Holder {
+    /// The one life of its worker that it belongs to.
+    fn incarnate(&self) -> String {
+        format!("{} {}", self.worker, self.incarnation)
+    }
+}
+
 /// Whether a holder whose connection ended lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
@@ -131,6 +138,27 @@ impl Course {
         })
     }
 
+    /// Whether two holders have died with it, for nobody may be left to claim
+    /// it. As long as they have not, nothing is held against any.
+    pub(crate) fn is_lost(&mut self, life: impl Fn(&Holder) -> Life) -> bool {
+        let parted = self.holder.iter().filter(|holder| holder.parted.is_some());
+        let died = self.lost.iter().chain(parted);
+        let died = died.filter(|holder| life(holder) == Life::Died);
+        let names: BTreeSet<String> = died.map(Holder::incarnate).collect();
+        if names.is_empty() || self.deaths.union(&names).count() < POISON {
+            return false;
+        }
+        self.resolve(&life);
+        if self
+            .holder
+            .as_ref()
+            .is_some_and(|it| names.contains(&it.incarnate()))
+        {
+            self.bury_holder();
+        }
+        true
+    }
+
     /// The connection of a claim ended at `now`; whether its run is in force.
     pub(crate) fn part(&mut self, run: &str, now: Moment) -> bool {
         let holder = self.holder.as_mut().filter(|h| h.run == run);
@@ -177,8 +205,7 @@ impl Course {
     }
 
     fn note_death(&mut self, holder: &Holder) {
-        self.deaths
-            .insert(format!("{} {}", holder.worker, holder.incarnation));
+        self.deaths.insert(holder.incarnate());
         self.failures.push(Failure {
             run: String::new(),
             worker: holder.worker.clone(),

@@ -33,6 +33,8 @@ pub(crate) struct Hub {
     pub(crate) news: Notify,
     /// A worker is there that may have missed what was told.
     pub(crate) newcomers: Notify,
+    /// There is a dead letter that no worker has written.
+    pub(crate) unwritten: Notify,
     /// Changes when a deployment comes or goes.
     pub(crate) deployed: watch::Sender<u64>,
     lot: Mutex<Lot>,
@@ -59,6 +61,7 @@ impl Hub {
             reply_to: OnceLock::new(),
             news: Notify::new(),
             newcomers: Notify::new(),
+            unwritten: Notify::new(),
             deployed: watch::Sender::new(0),
             deployments: Mutex::default(),
             sightings: Mutex::default(),

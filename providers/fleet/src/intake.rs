@@ -172,7 +172,8 @@ impl Hub {
         told.await.unwrap_or(gone)
     }
 
-    fn job(&self, parked: &Parked) -> Job {
+    /// The job that stands for `parked`.
+    pub(crate) fn job(&self, parked: &Parked) -> Job {
         let remaining = self.clock.now().until(parked.deadline);
         Job {
             id: parked.id.clone(),

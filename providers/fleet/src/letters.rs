@@ -3,17 +3,55 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{BoxStream, unfold};
 use thermocline_broker::{Burial, DeadLetters};
 use thermocline_provider::fleet::{Cause, DeadLetter};
-use thermocline_wire::fleet::{Job, Obituary};
+use thermocline_wire::fleet::{Class, Failure, Job, Obituary};
 use ulid::Ulid;
 
 use crate::hub::Hub;
+use crate::lot::Dead;
 
-/// `letters` as the control plane gets them.
+/// `letters` as the control plane gets them, and those that this gateway writes
+/// itself. They end with `letters`.
 pub(crate) fn read(hub: Arc<Hub>, letters: DeadLetters) -> BoxStream<'static, DeadLetter> {
-    letters.map(move |letter| known(&hub, letter)).boxed()
+    let both = unfold((hub, letters), |(hub, mut letters)| async move {
+        let letter = tokio::select! {
+            letter = letters.next() => known(&hub, letter?),
+            dead = hub.unwritten() => written(&hub, dead),
+        };
+        Some((letter, (hub, letters)))
+    });
+    both.boxed()
+}
+
+impl Hub {
+    /// The next that no worker has written, once there is one.
+    async fn unwritten(&self) -> Dead {
+        loop {
+            if let Some(dead) = self.lot().next_unwritten() {
+                return dead;
+            }
+            self.unwritten.notified().await;
+        }
+    }
+}
+
+/// What a worker would write that was refused the job. One may still: its copy
+/// is in the queue, and is the same letter.
+fn written(hub: &Arc<Hub>, dead: Dead) -> DeadLetter {
+    let job = hub.job(&dead.parked);
+    let last = dead.failures.last().cloned();
+    let report = last.map(|last| Obituary {
+        class: Class::Poison,
+        failure: Failure { last: true, ..last },
+    });
+    let report = report.and_then(|it| serde_json::to_vec(&it).ok());
+    let cause = Cause::GivenUp(report.unwrap_or_default().into());
+    let known = (dead.failures, Some(dead.parked.request()));
+    let (hub, id) = (hub.clone(), job.id.clone());
+    let archived = Box::pin(async move { hub.lot().forget_dead(&id) });
+    DeadLetter::new(job, cause, dead.attempts, known, archived)
 }
 
 fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {

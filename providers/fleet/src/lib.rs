@@ -21,6 +21,7 @@ mod headers;
 mod hub;
 mod intake;
 mod letters;
+mod losses;
 mod lot;
 mod parked;
 mod payload;

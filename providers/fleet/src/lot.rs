@@ -2,11 +2,12 @@
 //! request's own task does, and whatever ends it is told through its channels.
 
 mod ended;
+mod lost;
 mod queues;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Lot {
     queues: Queues,
     ended: Tombstones,
     dead: HashMap<String, Dead>,
+    /// Dead letters that no worker has written.
+    unwritten: VecDeque<String>,
     keep_dead: Duration,
     pub(crate) tally: FleetTally,
 }
@@ -110,6 +113,7 @@ impl Lot {
             queues: Queues::default(),
             ended: Tombstones::default(),
             dead: HashMap::new(),
+            unwritten: VecDeque::new(),
             keep_dead,
             tally: FleetTally::default(),
         }

@@ -120,6 +120,39 @@ fn two_dead_holders_are_poison_and_there_is_never_a_third() {
 }
 
 #[test]
+fn two_dead_holders_are_poison_although_nobody_asks() {
+    let mut told = Told::new();
+    told.granted("a", 0, Life::Unknown);
+    told.cut();
+    told.granted("b", 1, Life::Unknown);
+    assert!(
+        !told.0.is_lost(|_| Life::Died),
+        "the second one has it in hand"
+    );
+    told.cut();
+    assert!(!told.0.is_lost(|_| Life::Unknown));
+    let first_died = |holder: &Holder| match holder.worker.as_str() {
+        "a" => Life::Died,
+        _ => Life::Unknown,
+    };
+    assert!(!told.0.is_lost(first_died));
+    assert!(told.0.failures().is_empty() && told.0.holder.is_some());
+    assert!(told.0.is_lost(|_| Life::Died));
+    assert_eq!(told.0.failures().len(), 2);
+}
+
+#[test]
+fn a_dead_runtime_and_a_dead_worker_are_poison_although_nobody_asks() {
+    let mut told = Told::new();
+    told.granted("a", 0, Life::Lives);
+    told.0.fail(failure("a", FailureKind::RuntimeDied));
+    told.granted("b", 1, Life::Lives);
+    assert!(!told.0.is_lost(|_| Life::Died));
+    told.cut();
+    assert!(told.0.is_lost(|_| Life::Died));
+}
+
+#[test]
 fn lost_connections_alone_are_no_poison() {
     let mut told = Told::new();
     for attempt in 0..10 {

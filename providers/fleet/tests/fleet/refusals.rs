@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use thermocline_broker::{Broker, Topic};
-use thermocline_provider::fleet::FleetResult;
+use thermocline_provider::fleet::{FleetResult, SharedFleet};
 use thermocline_wire::fleet::{Ending, FailureKind};
 
 use crate::scene::{Scene, deploy, head, report, settings, still};
@@ -165,6 +166,68 @@ async fn two_workers_that_die_with_it_are_poison_and_there_is_no_third() {
         (scene.ended(FleetResult::Poison), scene.tally().deaths),
         (1, 2)
     );
+}
+
+#[tokio::test]
+async fn two_workers_that_die_with_it_are_poison_although_no_worker_is_left() {
+    let time = still();
+    let scene = Scene::with(settings(), time.clock()).await;
+    let mut letters = scene.fleet.dead_letters().await.unwrap();
+    let asked = scene.ask("prompt");
+    for (attempt, name) in (1..).zip(["a", "b"]) {
+        let worker = scene.worker(name);
+        let (held, granted) = worker.begin().await;
+        drop((held, granted));
+        scene
+            .until(|tally| (tally.granted, tally.running) == (attempt, 0))
+            .await;
+    }
+    assert_eq!(scene.tally().parked, 1);
+    time.advance(Duration::from_secs(11));
+    let response = asked.response().await;
+    assert_eq!(response.status(), 502);
+    let problem: Value = response.json().await.unwrap();
+    assert_eq!(problem["code"], "poison");
+    assert_eq!(
+        (scene.ended(FleetResult::Poison), scene.tally().deaths),
+        (1, 2)
+    );
+    let letter = letters.next().await.unwrap();
+    let kinds: Vec<_> = letter.failures.iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [FailureKind::WorkerLost; 2]);
+    assert_eq!(&letter.request.as_ref().unwrap().payload[..], b"prompt");
+    letter.archived().await;
+    scene.at_rest().await;
+    // Its copy is in the queue: whoever comes is told, and buries it.
+    let late = scene.worker("c");
+    let held = late.take().await;
+    assert_eq!(late.claim(&held).await.err().unwrap(), "poison");
+}
+
+#[tokio::test]
+async fn who_cannot_be_heard_has_not_died() {
+    let time = still();
+    let scene = Scene::with(settings(), time.clock()).await;
+    let asked = scene.ask("prompt");
+    for (attempt, name) in (1..).zip(["a", "b"]) {
+        let worker = scene.worker(name);
+        drop(worker.begin().await);
+        scene
+            .until(|tally| (tally.granted, tally.running) == (attempt, 0))
+            .await;
+    }
+    scene.line.cut(true);
+    time.advance(Duration::from_secs(11));
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    scene.line.cut(false);
+    let worker = scene.worker("b");
+    let held = worker.take().await;
+    let granted = worker.claim(&held).await.unwrap();
+    let run = granted.grant.run.clone();
+    worker.answer(&held.job, &run, "picture").await.unwrap();
+    assert_eq!(asked.status().await, 200);
 }
 
 #[tokio::test]

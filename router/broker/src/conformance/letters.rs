@@ -19,6 +19,11 @@ pub(super) const TRIALS: &[Trial] = &[
         undeliverable
     ),
     trial!(
+        "undeliverable-alone",
+        "It becomes one also when nobody is left who would take it.",
+        undeliverable_alone
+    ),
+    trial!(
         "letters-are-kept",
         "A dead letter waits for whoever comes to archive it.",
         kept
@@ -80,6 +85,24 @@ async fn undeliverable(stage: &Stage<'_>) -> Checked {
     same(content(&letter), wanted)?;
     said(letter.delivery.ack().await)?;
     stage.silent(&mut deliveries).await
+}
+
+async fn undeliverable_alone(stage: &Stage<'_>) -> Checked {
+    let mut letters = said(stage.broker().dead_letters().await)?;
+    let mut deliveries = stage.consume(1).await?;
+    stage.publish(&["a"]).await?;
+    let limit = stage.subject.limits().deliveries;
+    for attempts in 0..limit {
+        let _held = stage.expect(&mut deliveries, "a", attempts).await?;
+        stage.subject.lose_holders().await;
+    }
+    let held = stage.expect(&mut deliveries, "a", limit).await?;
+    drop(deliveries);
+    stage.subject.lose_holders().await;
+    let letter = stage.letter(&mut letters).await?;
+    same(&letter.burial, &Burial::Undeliverable)?;
+    drop(held);
+    said(letter.delivery.ack().await)
 }
 
 async fn kept(stage: &Stage<'_>) -> Checked {

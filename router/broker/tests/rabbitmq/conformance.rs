@@ -9,7 +9,7 @@ use crate::scene::{Scene, connect, until};
 fn limits() -> Limits {
     Limits {
         deliveries: 3,
-        queue_idle: Duration::from_secs(2),
+        queue_idle: Duration::from_secs(5),
         announcements: 16,
         settling: Duration::ZERO,
         ..Limits::default()

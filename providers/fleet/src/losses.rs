@@ -1,0 +1,41 @@
+//! Ends requests whose holders died, also where no worker is left to ask for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thermocline_policy::Moment;
+
+use crate::hub::Hub;
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+/// How long the broker must have been there for silence to mean anything:
+/// workers report every other second, and find it again when it was away.
+const HEARD_AGAIN: Duration = Duration::from_secs(5);
+
+/// Looks after what is parked, for ever.
+pub(crate) async fn watch(hub: Arc<Hub>) {
+    let mut heard_since = hub.clock.now();
+    loop {
+        hub.clock.sleep(EVERY).await;
+        let now = hub.clock.now();
+        if hub.broker.available().is_err() {
+            heard_since = now;
+        }
+        if now.since(heard_since) >= HEARD_AGAIN {
+            hub.give_up_lost(now);
+        }
+    }
+}
+
+impl Hub {
+    fn give_up_lost(&self, now: Moment) {
+        let sightings = self.sightings();
+        let lost = self
+            .lot()
+            .give_up_lost(now, |holder| sightings.life(holder, now));
+        if lost {
+            self.unwritten.notify_one();
+        }
+    }
+}
