@@ -49,16 +49,13 @@ impl Scene {
         }
     }
 
-    /// How many requests ended with their time, and how many with their client,
-    /// once one did.
-    async fn ended(&self) -> (u64, u64) {
+    /// How requests ended, once one did.
+    async fn ended(&self) -> Vec<FleetResult> {
         loop {
             let tally = self.fleet.tally();
-            let ended = (
-                tally.of(FleetResult::Expired),
-                tally.of(FleetResult::ClientLeft),
-            );
-            if ended != (0, 0) {
+            let ended = FleetResult::ALL.into_iter().filter(|it| tally.of(*it) > 0);
+            let ended: Vec<FleetResult> = ended.collect();
+            if !ended.is_empty() {
                 return ended;
             }
             tokio::task::yield_now().await;
@@ -192,7 +189,7 @@ async fn a_client_whose_first_byte_is_late_has_not_left() {
     spec["limits"] = json!({ "deadline": "30s", "first_byte": "1s" });
     system.admin.deploy(spec).await;
     assert_eq!(ask(&system).await.status, 504);
-    assert_eq!(scene.ended().await, (1, 0));
+    assert_eq!(scene.ended().await, [FleetResult::Expired]);
 }
 
 #[tokio::test]
@@ -210,5 +207,5 @@ async fn a_start_that_no_worker_makes_is_waited_for_as_long_as_the_client_says()
         "{}",
         response.text()
     );
-    assert_eq!(scene.ended().await, (1, 0));
+    assert_eq!(scene.ended().await, [FleetResult::ColdStartTimeout]);
 }
