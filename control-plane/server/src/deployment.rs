@@ -14,6 +14,7 @@ use crate::books::Books;
 use crate::budget::{Braking, News, Spent};
 use crate::edit::Unchecked;
 use crate::instance::Instance;
+use crate::pass::Marks;
 use crate::series::Series;
 
 /// One deployment under control.
@@ -21,7 +22,7 @@ pub(crate) struct Controlled {
     /// What the request plane sees of it.
     pub(crate) live: Arc<Deployment>,
     /// Held by the one pass at a time.
-    pub(crate) passing: tokio::sync::Mutex<()>,
+    pub(crate) passing: tokio::sync::Mutex<Marks>,
     /// Held while its capacity is read and put in force, so that no older
     /// reading ever replaces a newer one.
     pub(crate) publishing: Mutex<()>,
@@ -65,7 +66,7 @@ impl Controlled {
         let books = Books::new(&live.config.load().settings, now, this_hour);
         Controlled {
             live,
-            passing: tokio::sync::Mutex::new(()),
+            passing: tokio::sync::Mutex::default(),
             publishing: Mutex::new(()),
             nudged: AtomicBool::new(false),
             series: Series::default(),

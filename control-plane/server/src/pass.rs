@@ -1,6 +1,7 @@
 //! One look at one deployment: decide, scale, plan, apply.
 
 mod begin;
+mod marks;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +18,8 @@ use crate::control::ControlPlane;
 use crate::deployment::{Controlled, IdleStop};
 use crate::fleet::work_in_hand;
 use crate::instance::Instance;
-use crate::launch::fingerprint;
+
+pub(crate) use self::marks::Marks;
 
 impl ControlPlane {
     /// Whether a pass over it would find nothing to do.
@@ -31,7 +33,7 @@ impl ControlPlane {
 
     /// Brings `deployment` a step nearer to what is wanted. Idempotent; one at a time.
     pub(crate) async fn pass(self: &Arc<Self>, deployment: &Arc<Controlled>) {
-        let _one = deployment.passing.lock().await;
+        let mut marks = deployment.passing.lock().await;
         // From here on a nudge asks for the next pass.
         deployment.nudged.store(false, Ordering::Release);
         let now = self.clock.now();
@@ -41,11 +43,12 @@ impl ControlPlane {
         self.save_tier(deployment).await;
         let config = deployment.live.config.load_full();
         let desired = self.desired(deployment, &config, now);
+        let marks = marks.of(&config);
         for tier in Tier::CREATED {
             let wish = Wish {
                 tier,
                 target: desired[tier],
-                mark: &fingerprint(&config.spec, tier),
+                mark: &marks[tier],
                 max: config.spec.max_instances(tier).unwrap_or(0),
             };
             self.fulfil(deployment, &wish, arrivals, now).await;

@@ -52,15 +52,19 @@ fn ours(world: &World, planted: &Planted) -> Vec<ProviderInstance> {
         .collect()
 }
 
+fn by_id(rows: Vec<InstanceRow>) -> BTreeMap<String, InstanceRow> {
+    rows.into_iter().map(|row| (row.id.clone(), row)).collect()
+}
+
 /// Holds at every moment: what exists is written down, no slot has two, nobody
 /// else's was touched.
 pub(crate) fn at_any_time(world: &World, planted: &Planted, max: usize) -> Result<(), String> {
-    // A row is there before what it stands for, and stays until that is gone; the store's
-    // own thread may drop it while we look.
-    let before = world.rows();
+    let mut rows = by_id(world.rows());
     let live = ours(world, planted);
-    let both = before.into_iter().chain(world.rows());
-    let rows: BTreeMap<String, InstanceRow> = both.map(|row| (row.id.clone(), row)).collect();
+    if live.iter().any(|it| !rows.contains_key(&it.key)) {
+        // It may have come, with its row, since we looked.
+        rows.extend(by_id(world.rows()));
+    }
     let row_of = |it: &ProviderInstance| rows.get(&it.key);
     if let Some(orphan) = live.iter().find(|it| row_of(it).is_none()) {
         let calls = world.cloud.truth().calls;
