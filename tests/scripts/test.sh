@@ -22,7 +22,7 @@ fi
 # features, and compile half of everything twice.
 THERMOCLINE_BIN="$(realpath "${CARGO_TARGET_DIR:-target}")/debug/thermocline"
 export THERMOCLINE_BIN
-# Many of them wait more than they work.
-NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS:-$(($(nproc) * 3 / 2))}
+# Half of them for what computes, half for what waits more: .config/nextest.toml.
+NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS:-$(($(nproc) * 2))}
 export NEXTEST_TEST_THREADS
 exec cargo nextest run --workspace --locked "$@"
