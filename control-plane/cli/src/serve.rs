@@ -10,7 +10,8 @@ mod log;
 mod planes;
 mod secrets;
 mod signals;
-mod variables;
+mod source;
+mod sources;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -35,11 +36,7 @@ const DEFAULT_FILE: &str = "thermocline.toml";
 pub(crate) async fn run(args: &Serve) -> Result<(), Failure> {
     let redaction = log_to_stderr("info");
     let config = read(args.config.as_deref(), |document| {
-        variables::missing(
-            document,
-            |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()),
-            |file| std::fs::read(file).is_ok_and(|text| !text.trim_ascii().is_empty()),
-        )
+        sources::mistakes(document, |source| source.read())
     })?;
     refuse_open_doors(&config.server, args.insecure)?;
     // Before anything is announced: a signal then finds us ready for it.

@@ -17,8 +17,6 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// One account: its key, and the one limiter of all calls made with it.
 pub struct Account {
     pub(crate) key: String,
-    /// Where the key comes from, for people.
-    origin: Option<String>,
     pub(crate) client: Client,
     pub(crate) clock: Clock,
     api: Url,
@@ -48,33 +46,12 @@ impl Account {
             .map_err(|_| no_tls())?;
         Ok(Account {
             key,
-            origin: None,
             client,
             clock,
             api,
             bearer,
             limits: Mutex::default(),
         })
-    }
-
-    /// The same, whose key comes from `origin`, as a variable's name: whoever
-    /// has to renew it is told.
-    #[must_use]
-    pub fn with_key_from(self, origin: String) -> Self {
-        Account {
-            origin: Some(origin),
-            ..self
-        }
-    }
-
-    /// `error`, with where the key is that was refused.
-    pub(crate) fn of_key(&self, mut error: ProviderError) -> ProviderError {
-        if error.kind == ProviderErrorKind::Auth
-            && let Some(origin) = &self.origin
-        {
-            error.detail = format!("the key from {origin} was refused: {}", error.detail);
-        }
-        error
     }
 
     /// `request` with the key.

@@ -121,7 +121,7 @@ impl Account {
             true => Ok(body),
             false => Err(Refused {
                 status: status.as_u16(),
-                error: self.of_key(refused(status.as_u16(), &body, wait, &self.key)),
+                error: refused(status.as_u16(), &body, wait, &self.key),
                 doubtful: status.is_server_error() || status.is_redirection(),
             }),
         }

@@ -18,8 +18,6 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// One account: its key, and the one limiter of all calls made with it.
 pub struct Account {
     pub(crate) key: String,
-    /// Where the key comes from, for people.
-    origin: Option<String>,
     pub(crate) clock: Clock,
     client: Client,
     base: Url,
@@ -56,7 +54,6 @@ impl Account {
             .map_err(|_| no_tls())?;
         Ok(Account {
             key,
-            origin: None,
             clock,
             client,
             base,
@@ -64,26 +61,6 @@ impl Account {
             pace: Mutex::new(Pace::new(spacing)),
             lanes: Default::default(),
         })
-    }
-
-    /// The same, whose key comes from `origin`, as a variable's name: whoever
-    /// has to renew it is told.
-    #[must_use]
-    pub fn with_key_from(self, origin: String) -> Self {
-        Account {
-            origin: Some(origin),
-            ..self
-        }
-    }
-
-    /// `error`, with where the key is that was refused.
-    pub(crate) fn of_key(&self, mut error: ProviderError) -> ProviderError {
-        if error.kind == ProviderErrorKind::Auth
-            && let Some(origin) = &self.origin
-        {
-            error.detail = format!("the key from {origin} was refused: {}", error.detail);
-        }
-        error
     }
 
     /// A request with the key to `path` below `/api`, with `query`.

@@ -121,7 +121,7 @@ impl Account {
             kind => kind,
         };
         Failed {
-            error: self.of_key(no.error(kind, &self.key)),
+            error: no.error(kind, &self.key),
             doubtful: no.is_doubtful(),
             contract: no.contract,
             absent: no.is_absence(),

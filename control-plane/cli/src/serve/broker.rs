@@ -6,6 +6,7 @@ use thermocline_broker::{Broker, Limits, MemoryBroker, RabbitMq};
 use thermocline_clock::Clock;
 use thermocline_server::{BrokerConfig, Redaction};
 
+use super::source::Source;
 use crate::failure::Failure;
 
 /// What the names of queues begin with. Gateways and workers need nothing but the
@@ -39,24 +40,14 @@ pub(super) fn open(
 
 /// With the URL read that the configuration only points to.
 fn resolved(config: &BrokerConfig) -> Result<BrokerConfig, Failure> {
-    let (key, found, missing) = match config {
-        BrokerConfig::Env(variable) => (
-            "broker.url_env",
-            std::env::var(variable).ok(),
-            format!("{variable} is not set"),
-        ),
-        BrokerConfig::File(file) => (
-            "broker.url_file",
-            std::fs::read_to_string(file).ok(),
-            "the file cannot be read, or is empty".to_owned(),
-        ),
+    let (key, source) = match config {
+        BrokerConfig::Env(variable) => ("broker.url_env", Source::Variable(variable)),
+        BrokerConfig::File(file) => ("broker.url_file", Source::File(file)),
         there => return Ok(there.clone()),
     };
     let wrong = |what| Failure::mistake(format!("{key}: {what}"));
-    let url = found
-        .filter(|url| !url.trim().is_empty())
-        .ok_or_else(|| wrong(missing))?;
-    BrokerConfig::of_url(url.trim()).map_err(wrong)
+    let url = source.read().map_err(wrong)?;
+    BrokerConfig::of_url(&url).map_err(wrong)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde_json::Value;
 use thermocline_server::Redaction;
 use thermocline_wire::reader::{Object, text};
 
+use super::super::source::Source;
 use crate::failure::Failure;
 
 /// Where a key is read from.
@@ -43,21 +44,14 @@ impl KeySource {
     /// # Errors
     /// A mistake of the configuration when there is none.
     pub(super) fn key(&self, name: &str, redaction: &Redaction) -> Result<String, Failure> {
-        let (field, found) = match self {
-            KeySource::Env(variable) => ("api_key_env", std::env::var(variable).ok()),
-            KeySource::File(file) => ("api_key_file", std::fs::read_to_string(file).ok()),
+        let (field, source) = match self {
+            KeySource::Env(variable) => ("api_key_env", Source::Variable(variable)),
+            KeySource::File(file) => ("api_key_file", Source::File(file)),
         };
-        let key = found
-            .map(|key| key.trim().to_owned())
-            .filter(|key| !key.is_empty());
-        key.iter().for_each(|key| redaction.hide(key));
-        key.ok_or_else(|| {
-            let what = match self {
-                KeySource::Env(variable) => format!("{variable} is not set"),
-                KeySource::File(_) => "the file cannot be read, or is empty".to_owned(),
-            };
-            Failure::mistake(format!("providers.{name}.{field}: {what}"))
-        })
+        let wrong = |what| Failure::mistake(format!("providers.{name}.{field}: {what}"));
+        let key = source.read().map_err(wrong)?;
+        redaction.hide(&key);
+        Ok(key)
     }
 }
 

@@ -7,6 +7,7 @@ use thermocline_plugin::{CommandLine, PluginProvider, Supervised};
 use thermocline_provider::Provider;
 use thermocline_wire::reader::Object;
 
+use super::super::source::Source;
 use super::Surroundings;
 use super::key::url;
 use crate::failure::Failure;
@@ -79,10 +80,8 @@ pub(super) fn adapter(
 }
 
 fn token(name: &str, variable: &str) -> Result<String, Failure> {
-    let token = std::env::var(variable).map(|it| it.trim().to_owned());
-    token.ok().filter(|it| !it.is_empty()).ok_or_else(|| {
-        Failure::mistake(format!("providers.{name}.token_env: {variable} is not set"))
-    })
+    let token = Source::Variable(variable).read();
+    token.map_err(|what| Failure::mistake(format!("providers.{name}.token_env: {what}")))
 }
 
 /// Whether `program` is a file, or stands in a folder of `PATH`.

@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use thermocline_provider::cloud::Keyed;
 use thermocline_runpod::{Account, Cloud, EndpointType, RunpodProvider, Settings};
 use thermocline_wire::reader::{Object, text};
 
@@ -83,14 +84,14 @@ pub(super) async fn adapter(
     config: &RunpodConfig,
     accounts: &mut Accounts<Account>,
     with: &Surroundings<'_>,
-) -> Result<RunpodProvider, Failure> {
+) -> Result<Keyed<RunpodProvider>, Failure> {
     let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
     let (key, url) = (config.key.key(name, with.redaction)?, &config.api_url);
-    let account = accounts.get(key, url, |key| {
-        let account = Account::new(key, url, with.clock.clone());
-        account.map(|account| account.with_key_from(config.key.origin(name)))
-    });
-    RunpodProvider::connect(account.map_err(mistake)?, config.settings.clone())
-        .await
-        .map_err(mistake)
+    let account = accounts.get(key, url, |key| Account::new(key, url, with.clock.clone()));
+    let account = account.map_err(mistake)?;
+    let provider = RunpodProvider::connect(account, config.settings.clone()).await;
+    Ok(Keyed::new(
+        provider.map_err(mistake)?,
+        config.key.origin(name),
+    ))
 }

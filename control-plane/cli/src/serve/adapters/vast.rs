@@ -1,4 +1,5 @@
 use serde_json::Value;
+use thermocline_provider::cloud::Keyed;
 use thermocline_vast::{Account, Settings, Spacing, VastProvider};
 use thermocline_wire::reader::{Object, number, text};
 
@@ -75,13 +76,11 @@ pub(super) fn adapter(
     config: &VastConfig,
     accounts: &mut Accounts<Account>,
     with: &Surroundings<'_>,
-) -> Result<VastProvider, Failure> {
+) -> Result<Keyed<VastProvider>, Failure> {
     let mistake = |error| Failure::mistake(format!("providers.{name}: {error}"));
     let (key, url) = (config.key.key(name, with.redaction)?, &config.base_url);
-    let open = |key| {
-        let account = Account::new(key, url, with.clock.clone(), Spacing::default());
-        account.map(|account| account.with_key_from(config.key.origin(name)))
-    };
+    let open = |key| Account::new(key, url, with.clock.clone(), Spacing::default());
     let account = accounts.get(key, url, open).map_err(mistake)?;
-    Ok(VastProvider::new(account, config.settings.clone()))
+    let provider = VastProvider::new(account, config.settings.clone());
+    Ok(Keyed::new(provider, config.key.origin(name)))
 }
