@@ -62,26 +62,54 @@ pub(crate) struct Edited {
 }
 
 impl ControlPlane {
+    /// Writes what `read` says, once providers were asked about it, as it reads when
+    /// nobody else writes.
+    async fn edit<T>(
+        &self,
+        read: impl Fn() -> Result<Vec<Spec>, EditError>,
+        place: impl Fn(usize, String) -> String,
+        write: impl AsyncFnOnce(Vec<Spec>, Vec<Unchecked>) -> Result<T, EditError>,
+    ) -> Result<T, EditError> {
+        let unchecked = self.ask_providers(&read()?, place).await?;
+        let _one = self.editing.lock().await;
+        write(read()?, unchecked).await
+    }
+
+    /// The same for one specification: the row that `write` writes is in force after it.
+    async fn edit_one(
+        self: &Arc<Self>,
+        read: impl Fn() -> Result<Spec, EditError>,
+        write: impl AsyncFnOnce(&Spec) -> Result<(DeploymentRow, bool), EditError>,
+    ) -> Result<(Arc<Controlled>, bool), EditError> {
+        let all = || Ok(vec![read()?]);
+        let write = async |mut specs: Vec<Spec>, unchecked: Vec<Unchecked>| {
+            let spec = specs.remove(0);
+            let (row, created) = write(&spec).await?;
+            let deployment = self.put_in_force(row, spec, created);
+            deployment.set_unchecked(unchecked.concat());
+            Ok((deployment, created))
+        };
+        self.edit(all, |_, field| field, write).await
+    }
+
     /// Creates one deployment.
     pub(crate) async fn create(
         self: &Arc<Self>,
         document: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
-        let read = || self.read_all(std::slice::from_ref(document), |_, field| field);
-        let unchecked = self.ask_providers(&read()?, |_, field| field).await?;
-        let _one = self.editing.lock().await;
-        let spec = read()?.remove(0);
-        if self.deployment(&spec.name).is_some() {
-            return Err(EditError::Exists);
-        }
-        let new = [stored(&spec)];
-        let row = self
-            .store
-            .create_deployments(&new, self.clock.wall_micros())
-            .await?
-            .remove(0);
-        let deployment = self.put_in_force(row, spec, true);
-        deployment.set_unchecked(unchecked.concat());
+        let read = || {
+            let one = std::slice::from_ref(document);
+            Ok(self.read_all(one, |_, field| field)?.remove(0))
+        };
+        let write = async |spec: &Spec| {
+            if self.deployment(&spec.name).is_some() {
+                return Err(EditError::Exists);
+            }
+            let now = self.clock.wall_micros();
+            let mut rows = self.store.create_deployments(&[stored(spec)], now).await?;
+            Ok((rows.remove(0), true))
+        };
+        let (deployment, _) = self.edit_one(read, write).await?;
         Ok(deployment)
     }
 
@@ -92,21 +120,12 @@ impl ControlPlane {
         document: &Value,
     ) -> Result<(Arc<Controlled>, bool), EditError> {
         let read = || self.read_named(document, name);
-        let unchecked = self.ask_providers(&[read()?], |_, field| field).await?;
-        let _one = self.editing.lock().await;
-        let spec = read()?;
-        let new = [stored(&spec)];
-        let rows = self
-            .store
-            .put_deployments(&new, self.clock.wall_micros())
-            .await?;
-        let mut written = rows.into_iter();
-        let (row, created) = written
-            .next()
-            .ok_or_else(|| self.no_such_deployment(name))?;
-        let deployment = self.put_in_force(row, spec, created);
-        deployment.set_unchecked(unchecked.concat());
-        Ok((deployment, created))
+        let write = async |spec: &Spec| {
+            let now = self.clock.wall_micros();
+            let mut rows = self.store.put_deployments(&[stored(spec)], now).await?;
+            Ok(rows.remove(0))
+        };
+        self.edit_one(read, write).await
     }
 
     /// Creates or replaces all of `documents`, or none; a dry run only says what it would do.
@@ -116,22 +135,28 @@ impl ControlPlane {
         dry_run: bool,
     ) -> Result<Vec<Edited>, EditError> {
         let place = |i, field| format!("items[{i}].{field}");
-        let specs = self.read_all(documents, place)?;
-        let unchecked = self.ask_providers(&specs, place).await?;
-        let _one = self.editing.lock().await;
-        let specs = self.read_all(documents, place)?;
-        let mut edited: Vec<Edited> = specs.iter().map(|spec| self.compare(spec)).collect();
-        for (edited, unchecked) in edited.iter_mut().zip(unchecked) {
-            edited.unchecked = unchecked;
-        }
-        if dry_run {
-            return Ok(edited);
-        }
+        let read = || self.read_all(documents, place);
+        let write = async |specs: Vec<Spec>, unchecked: Vec<Unchecked>| {
+            let mut edited: Vec<Edited> = specs.iter().map(|spec| self.compare(spec)).collect();
+            for (edited, unchecked) in edited.iter_mut().zip(unchecked) {
+                edited.unchecked = unchecked;
+            }
+            match dry_run {
+                true => Ok(edited),
+                false => self.write_all(specs, edited).await,
+            }
+        };
+        self.edit(read, place, write).await
+    }
+
+    async fn write_all(
+        self: &Arc<Self>,
+        specs: Vec<Spec>,
+        mut edited: Vec<Edited>,
+    ) -> Result<Vec<Edited>, EditError> {
         let new: Vec<NewDeployment> = specs.iter().map(stored).collect();
-        let rows = self
-            .store
-            .put_deployments(&new, self.clock.wall_micros())
-            .await?;
+        let now = self.clock.wall_micros();
+        let rows = self.store.put_deployments(&new, now).await?;
         for (((row, created), spec), edited) in rows.into_iter().zip(specs).zip(&mut edited) {
             edited.generation = row.generation;
             let deployment = self.accept(row, spec, created);
@@ -147,11 +172,9 @@ impl ControlPlane {
         name: &str,
         patch: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
-        let patched = self.patched(name, patch)?;
-        let unchecked = self.ask_providers(&[patched], |_, field| field).await?;
-        let _one = self.editing.lock().await;
-        let deployment = self.replace(name, self.patched(name, patch)?).await?;
-        deployment.set_unchecked(unchecked.concat());
+        let read = || self.patched(name, patch);
+        let write = async |spec: &Spec| Ok((self.update(name, spec).await?, false));
+        let (deployment, _) = self.edit_one(read, write).await?;
         Ok(deployment)
     }
 
@@ -183,18 +206,15 @@ impl ControlPlane {
         }
         let mut document = deployment.with_spec(spec_to_json);
         document["forced"] = forced.as_ref().map_or(Value::Null, forced_to_json);
-        self.replace(name, self.read_named(&document, name)?).await
+        let spec = self.read_named(&document, name)?;
+        let row = self.update(name, &spec).await?;
+        Ok(self.put_in_force(row, spec, false))
     }
 
-    async fn replace(
-        self: &Arc<Self>,
-        name: &str,
-        spec: Spec,
-    ) -> Result<Arc<Controlled>, EditError> {
-        let text = spec_to_json(&spec).to_string();
+    async fn update(&self, name: &str, spec: &Spec) -> Result<DeploymentRow, EditError> {
+        let text = spec_to_json(spec).to_string();
         let now = self.clock.wall_micros();
-        let row = self.store.update_spec(name, None, &text, now).await?;
-        Ok(self.put_in_force(row, spec, false))
+        Ok(self.store.update_spec(name, None, &text, now).await?)
     }
 
     /// Puts a deployment to sleep, or lets it wake.

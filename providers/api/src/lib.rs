@@ -25,7 +25,7 @@ pub use thermocline_wire::provider::{
 pub use address::check_address;
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gpu::{ConfiguredGpus, Gpu, GpuProbe, ProbeError};
-pub use mistake::{Mistake, unknown_gpu};
+pub use mistake::{Mistake, Place, unknown_gpu};
 
 /// Which offers are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

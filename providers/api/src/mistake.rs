@@ -1,3 +1,4 @@
+use thermocline_policy::Tier;
 use thermocline_wire::nearest;
 
 /// Names that are told to whoever named none of them.
@@ -6,18 +7,46 @@ const MOST_NAMES: usize = 8;
 /// Something that a provider can never do, however often it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The field of the specification; `gpu` stands in the tier itself.
+    /// Where in a specification the field stands.
+    pub place: Place,
+    /// The field there.
     pub field: String,
     /// What is wrong with it, and what is allowed; follows the field's name.
     pub message: String,
 }
 
+/// Where a field of a specification stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the specification itself: it is for every tier.
+    Specification,
+    /// In the tier that was asked for.
+    Tier,
+}
+
 impl Mistake {
-    /// A mistake in `field`.
+    /// A mistake in `field` of the specification itself.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Mistake {
+            place: Place::Specification,
             field: field.into(),
             message: message.into(),
+        }
+    }
+
+    /// A mistake in `field` of the tier that was asked for.
+    pub fn in_tier(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Mistake {
+            place: Place::Tier,
+            ..Mistake::new(field, message)
+        }
+    }
+
+    /// The field's path in a specification, where it was `tier` that was asked for.
+    pub fn path(&self, tier: Tier) -> String {
+        match self.place {
+            Place::Specification => self.field.clone(),
+            Place::Tier => format!("tiers.{tier}.{}", self.field),
         }
     }
 }
@@ -37,7 +66,7 @@ pub fn unknown_gpu<'k>(
     }
     let word: String = word.chars().take(64).collect();
     let message = format!("{word:?} is no GPU of {provider}; it has {names}");
-    Mistake::new(format!("gpu[{index}]"), message)
+    Mistake::in_tier(format!("gpu[{index}]"), message)
 }
 
 #[cfg(test)]
@@ -49,7 +78,9 @@ mod tests {
         let known = ["A100", "L4", "L40S"];
         let mistake = unknown_gpu(1, "L40-S", "acme", known);
         let message = "\"L40-S\" is no GPU of acme; it has L40S, L4, A100";
-        assert_eq!(mistake, Mistake::new("gpu[1]", message));
+        assert_eq!(mistake, Mistake::in_tier("gpu[1]", message));
+        assert_eq!(mistake.path(Tier::Pod), "tiers.pod.gpu[1]");
+        assert_eq!(Mistake::new("args", message).path(Tier::Pod), "args");
         let many: Vec<String> = (0..20).map(|i| format!("G{i}")).collect();
         let mistake = unknown_gpu(0, "x", "acme", many.iter().map(String::as_str));
         assert!(

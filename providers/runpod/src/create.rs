@@ -28,7 +28,7 @@ pub(crate) fn check(request: &InstanceRequest) -> Result<(), ProviderError> {
         () if request.image.is_empty() => Err(invalid("an image is needed")),
         () if request.port == 0 => Err(invalid("a port is needed")),
         () => match refuses(request).pop() {
-            Some(Mistake { field, message }) => Err(invalid(format!("{field}: {message}"))),
+            Some(Mistake { field, message, .. }) => Err(invalid(format!("{field}: {message}"))),
             None => Ok(()),
         },
     }

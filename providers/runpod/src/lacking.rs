@@ -64,7 +64,7 @@ fn too_much(request: &InstanceRequest, gpus: &[Gpu], cloud: Cloud) -> Mistake {
     };
     let message =
         format!("has none that RunPod sells for {tier} with the memory asked for; {those}");
-    Mistake::new("gpu", message)
+    Mistake::in_tier("gpu", message)
 }
 
 #[cfg(test)]

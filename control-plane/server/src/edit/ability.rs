@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What could not be held against a catalogue; one line for each tier.
 pub(crate) type Unchecked = Vec<String>;
 
+/// Fields, by their path, and what is wrong with them.
+type Wrong = Vec<(String, String)>;
+
 impl ControlPlane {
     /// Holds `specs` against what their providers can do; for each of them what
     /// could not be checked just now. Nothing is refused for that, nor for what
@@ -32,7 +35,7 @@ impl ControlPlane {
         let asked = specs.iter().map(|spec| self.ask_providers_of(spec));
         let (mut errors, mut unchecked) = (FieldErrors::default(), Vec::new());
         for (i, (mistakes, open)) in join_all(asked).await.into_iter().enumerate() {
-            for Mistake { field, message } in mistakes {
+            for (field, message) in mistakes {
                 errors.push(place(i, field), message);
             }
             unchecked.push(open);
@@ -40,19 +43,18 @@ impl ControlPlane {
         errors.into_result(unchecked).map_err(EditError::Invalid)
     }
 
-    async fn ask_providers_of(&self, spec: &Spec) -> (Vec<Mistake>, Unchecked) {
+    async fn ask_providers_of(&self, spec: &Spec) -> (Wrong, Unchecked) {
         let paid = [Tier::Serverless, Tier::Pod].into_iter();
         let news = paid.filter(|tier| self.is_news(spec, *tier));
         let answers = join_all(news.map(|tier| self.ask_provider(spec, tier))).await;
-        let (mut mistakes, mut unchecked) = (Vec::<Mistake>::new(), Unchecked::new());
+        let (mut mistakes, mut unchecked) = (Wrong::new(), Unchecked::new());
         for (wrong, open) in answers {
-            // What two tiers refuse alike is told once.
-            mistakes.extend(
-                wrong
-                    .into_iter()
-                    .filter(|it| !mistakes.contains(it))
-                    .collect::<Vec<_>>(),
-            );
+            for mistake in wrong {
+                // What two tiers refuse alike is told once.
+                if !mistakes.contains(&mistake) {
+                    mistakes.push(mistake);
+                }
+            }
             unchecked.extend(open);
         }
         (mistakes, unchecked)
@@ -68,10 +70,10 @@ impl ControlPlane {
         })
     }
 
-    async fn ask_provider(&self, spec: &Spec, tier: Tier) -> (Vec<Mistake>, Option<String>) {
+    async fn ask_provider(&self, spec: &Spec, tier: Tier) -> (Wrong, Option<String>) {
         let provider = name_for(spec, tier).filter(|name| *name != DOCKER);
         let Some(provider) = provider.and_then(|name| self.providers.get(name)) else {
-            return (Vec::new(), None);
+            return (Wrong::new(), None);
         };
         let request = request(spec, tier, &self.owner);
         let deadline = self.clock.now() + PATIENCE;
@@ -82,12 +84,8 @@ impl ControlPlane {
         };
         let mut mistakes = provider.adapter.refuses(&request);
         mistakes.extend(lacks);
-        for mistake in &mut mistakes {
-            if mistake.field.starts_with("gpu") {
-                mistake.field = format!("tiers.{tier}.{}", mistake.field);
-            }
-        }
-        (mistakes, unchecked)
+        let told = |mistake: Mistake| (mistake.path(tier), mistake.message);
+        (mistakes.into_iter().map(told).collect(), unchecked)
     }
 }
 
