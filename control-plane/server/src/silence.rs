@@ -44,6 +44,20 @@ impl ControlPlane {
         Some(rfc3339(wall - wall.rem_euclid(1_000_000)))
     }
 
+    /// What is told of the providers of a deployment's tiers whose lists say nothing of
+    /// what is there no more, though they answer.
+    pub(crate) fn unlisted(&self, spec: &Spec) -> Vec<String> {
+        let paid = [Tier::Serverless, Tier::Pod].into_iter();
+        let names = paid.filter_map(|tier| name_for(spec, tier));
+        let providers = names.filter_map(|name| self.providers.get(name));
+        let answering = providers.filter(|it| it.silent_since().is_none());
+        let mut told: Vec<String> = answering
+            .filter_map(|it| Some(format!("provider {}: {}", it.name, it.why_unlisted()?)))
+            .collect();
+        told.dedup();
+        told
+    }
+
     /// What is told of the silent providers of a deployment's tiers.
     pub(crate) fn silences(&self, spec: &Spec) -> Vec<String> {
         let paid = [Tier::Serverless, Tier::Pod].into_iter();

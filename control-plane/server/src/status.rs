@@ -61,8 +61,10 @@ impl ControlPlane {
         let known = instances.iter().map(|i| instance_json(i));
         let all = known.chain(self.out_of_reach(Some(&deployment.live.name)));
         status["instances"] = all.collect();
-        let silent = deployment.with_spec(|spec| self.silences(spec));
-        status["warnings"] = [silent, deployment.unchecked()].concat().into();
+        let (silent, unlisted) =
+            deployment.with_spec(|spec| (self.silences(spec), self.unlisted(spec)));
+        let unchecked = deployment.unchecked();
+        status["warnings"] = [silent, unlisted, unchecked].concat().into();
         status["budget"] = self.budget_json(deployment);
         status
     }

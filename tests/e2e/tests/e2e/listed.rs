@@ -129,9 +129,12 @@ async fn a_cursor_that_comes_again_ends_the_list_with_an_error() {
     assert!(lists <= 30, "{lists} calls in a minute");
     let told = health(&scene).await.to_string();
     assert!(told.contains("the same cursor twice"), "{told}");
+    let warning = scene.status().await["warnings"].to_string();
+    assert!(warning.contains("the same cursor twice"), "{warning}");
     never.open();
     scene.pass(secs(10)).await;
     assert_eq!(health(&scene).await, Value::Null);
+    assert_eq!(scene.status().await["warnings"], json!([]));
 }
 
 #[tokio::test]
