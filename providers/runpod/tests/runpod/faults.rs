@@ -1,7 +1,5 @@
 //! Nothing is made twice, lost, or taken from a stranger, whatever goes wrong.
 
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,12 +7,8 @@ use thermocline_clock::Clock;
 use thermocline_fake_runpod::{BodyFault, Faults, ListFault, Settings};
 use thermocline_policy::Tier;
 use thermocline_provider::{Deletion, Provider, ProviderErrorKind as Kind, ProviderState};
-use thermocline_runpod::EndpointType;
-use ulid::Ulid;
 
-use crate::scene::{Scene, request, still, with};
-
-const LB: EndpointType = EndpointType::LoadBalancer;
+use crate::scene::{LB, Scene, request, still, with};
 
 #[tokio::test]
 async fn f1_a_rate_limit_is_told_with_its_delay() {
@@ -46,113 +40,6 @@ async fn f1_calls_that_are_used_up_are_not_made() {
     assert_eq!(scene.fake.calls().len(), 4, "the fifth was not made");
     time.advance(Duration::from_secs(60));
     scene.provider.list("owner", None).await.unwrap();
-}
-
-/// F2 to F5: the create's answer says nothing, and the list lags behind.
-async fn made_once(faults: Faults) {
-    let time = still();
-    let scene = Scene::with(time.clock(), Settings::quick(), LB).await;
-    scene.faults(Faults {
-        list_lag_s: 20.0,
-        ..faults
-    });
-    let error = scene
-        .provider
-        .create("key", &request(Tier::Pod))
-        .await
-        .unwrap_err();
-    assert!(!error.before_effect(), "{error:?}");
-    let mut created = None;
-    for _ in 0..10 {
-        time.advance(Duration::from_secs(5));
-        created = scene.provider.create("key", &request(Tier::Pod)).await.ok();
-        if created.is_some() {
-            break;
-        }
-    }
-    let created = created.expect("it is found or made in the end");
-    assert_eq!(created.key, "key");
-    assert_eq!(scene.live(), (1, 0));
-}
-
-#[tokio::test]
-async fn f2_a_5xx_before_the_effect_makes_one_in_the_end() {
-    made_once(Faults {
-        fail_before: 1,
-        ..Faults::default()
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn f3_a_5xx_after_the_effect_makes_one() {
-    made_once(Faults {
-        fail_after: 1,
-        ..Faults::default()
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn f4_a_lost_reply_makes_one() {
-    made_once(Faults {
-        cut_after: 1,
-        ..Faults::default()
-    })
-    .await;
-}
-
-/// The process that asked is gone; the next one knows only that the key is older than itself.
-#[tokio::test]
-async fn f5_a_process_started_anew_makes_no_second_one_while_the_list_lags() {
-    let time = still();
-    let scene = Scene::with(time.clock(), Settings::quick(), LB).await;
-    let key = Ulid::from_parts(1_799_999_999_000, 1).to_string();
-    scene.faults(Faults {
-        cut_after: 1,
-        list_lag_s: 20.0,
-        ..Faults::default()
-    });
-    time.advance(Duration::from_secs(60));
-    scene
-        .provider
-        .create(&key, &request(Tier::Pod))
-        .await
-        .unwrap_err();
-    let anew = scene.restarted().await;
-    for _ in 0..3 {
-        anew.create(&key, &request(Tier::Pod)).await.unwrap_err();
-        time.advance(Duration::from_secs(5));
-    }
-    time.advance(Duration::from_secs(10));
-    anew.create(&key, &request(Tier::Pod)).await.unwrap();
-    assert_eq!(scene.live(), (1, 0));
-}
-
-/// Whoever asked has left before the answer: what that made is not made again.
-#[tokio::test]
-async fn a_create_that_is_cut_off_from_outside_leaves_its_doubt() {
-    let scene = Scene::new(LB).await;
-    scene.faults(Faults {
-        list_lag_s: 60.0,
-        ..Faults::default()
-    });
-    let asked = request(Tier::Pod);
-    let mut create = scene.provider.create("key", &asked);
-    while scene.live() == (0, 0) {
-        let polled = poll_fn(|context| Poll::Ready(create.as_mut().poll(context))).await;
-        assert!(
-            polled.is_pending(),
-            "it was answered before anything was made"
-        );
-        tokio::task::yield_now().await;
-    }
-    drop(create);
-    for _ in 0..3 {
-        let again = scene.provider.create("key", &asked).await.unwrap_err();
-        assert_eq!(again.kind, Kind::Unavailable);
-    }
-    assert_eq!(scene.live(), (1, 0));
 }
 
 #[tokio::test]
@@ -378,37 +265,6 @@ async fn f18_a_service_whose_clock_is_wrong_changes_nothing() {
         }
     }
     assert_eq!(scene.live(), (0, 0));
-}
-
-/// What the earlier process made is known by its key, whatever time it is now.
-#[tokio::test]
-async fn f18_a_clock_that_was_set_between_two_processes_makes_no_second_one() {
-    for skew_s in [-600_i64, 600] {
-        let time = still();
-        let scene = Scene::with(time.clock(), Settings::quick(), LB).await;
-        let key = Ulid::from_parts(1_800_000_000_000, 1).to_string();
-        scene.faults(Faults {
-            cut_after: 1,
-            list_lag_s: 20.0,
-            ..Faults::default()
-        });
-        scene
-            .provider
-            .create(&key, &request(Tier::Pod))
-            .await
-            .unwrap_err();
-        let now = time.wall();
-        let skew = Duration::from_secs(skew_s.unsigned_abs());
-        time.set_wall(if skew_s < 0 { now - skew } else { now + skew });
-        let anew = scene.restarted().await;
-        for _ in 0..3 {
-            anew.create(&key, &request(Tier::Pod)).await.unwrap_err();
-            time.advance(Duration::from_secs(5));
-        }
-        time.advance(Duration::from_secs(10));
-        anew.create(&key, &request(Tier::Pod)).await.unwrap();
-        assert_eq!(scene.live(), (1, 0));
-    }
 }
 
 #[tokio::test]

@@ -6,3 +6,4 @@ mod create;
 mod faults;
 mod jobs;
 mod scene;
+mod unanswered;

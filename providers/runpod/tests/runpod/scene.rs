@@ -11,6 +11,8 @@ use thermocline_provider::{InstanceRequest, Provider, ProviderInstance, Provider
 use thermocline_runpod::{Account, EndpointType, RunpodProvider, Settings};
 
 pub(crate) const KEY: &str = "sentinel-key";
+/// The type of endpoints where it does not matter.
+pub(crate) const LB: EndpointType = EndpointType::LoadBalancer;
 
 pub(crate) struct Scene {
     pub(crate) fake: FakeRunpod,

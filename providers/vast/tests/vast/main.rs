@@ -5,3 +5,4 @@ mod conformance;
 mod create;
 mod faults;
 mod scene;
+mod unanswered;

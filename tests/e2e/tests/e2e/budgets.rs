@@ -5,11 +5,10 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_policy::{NanoUsd, Tier, UsdPerSecond};
-use thermocline_provider::Offer;
 use thermocline_server::BudgetConfig;
 use thermocline_support::backend::{Latch, Script};
 use thermocline_support::client::Response;
-use thermocline_support::provider::{Boot, Call, FakeProvider};
+use thermocline_support::provider::{Boot, Call, FakeProvider, offer};
 use thermocline_support::system::{Setup, manual_clock};
 
 use crate::scene::{SECOND, Scene, both_tiers, ok, pod, secs, two_and_one};
@@ -164,15 +163,7 @@ async fn a_promotion_that_a_ceiling_refuses_stays_on_serverless_until_there_is_r
 
 #[tokio::test]
 async fn an_unknown_price_is_refused_under_a_ceiling_unless_one_is_assumed() {
-    let unpriced = Offer {
-        id: "o".to_owned(),
-        gpu: "Fake 80".to_owned(),
-        vram_mib: 80 << 10,
-        usd_per_hour: None,
-        usd_per_second: None,
-        region: String::new(),
-        available: true,
-    };
+    let unpriced = offer(None, None);
     let strict = scene(hourly(12.0)).await;
     strict.cloud.set_offers(Tier::Pod, vec![unpriced.clone()]);
     strict.deploy(pod("10m"), json!({})).await;
@@ -276,15 +267,6 @@ async fn an_absurd_price_counts_as_unknown_and_stops_nothing_also_after_a_restar
 #[tokio::test]
 async fn offers_at_absurd_prices_are_told_without_a_price() {
     let scene = scene(hourly(12.0)).await;
-    let offer = |usd_per_hour, usd_per_second| Offer {
-        id: "o".to_owned(),
-        gpu: "Fake 80".to_owned(),
-        vram_mib: 80 << 10,
-        usd_per_hour,
-        usd_per_second,
-        region: String::new(),
-        available: true,
-    };
     scene
         .cloud
         .set_offers(Tier::Pod, vec![offer(Some(1e308), Some(-0.5))]);

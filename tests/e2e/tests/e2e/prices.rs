@@ -4,9 +4,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_policy::Tier;
-use thermocline_provider::Offer;
 use thermocline_support::backend::{Latch, Script};
-use thermocline_support::provider::Boot;
+use thermocline_support::provider::{Boot, offer};
 
 use crate::scene::{SECOND, Scene, ok, pod, secs};
 
@@ -18,18 +17,6 @@ async fn scene(usd_per_hour: f64, usd_per_second: f64) -> Scene {
     scene.cloud.set_offers(Tier::Pod, vec![pod]);
     scene.cloud.set_offers(Tier::Serverless, vec![serverless]);
     scene
-}
-
-fn offer(usd_per_hour: Option<f64>, usd_per_second: Option<f64>) -> Offer {
-    Offer {
-        id: "o".to_owned(),
-        gpu: "Fake 80".to_owned(),
-        vram_mib: 80 << 10,
-        usd_per_hour,
-        usd_per_second,
-        region: String::new(),
-        available: true,
-    }
 }
 
 fn tiers() -> Value {

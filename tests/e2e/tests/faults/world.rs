@@ -1,40 +1,40 @@
 //! A control plane on one store and one or more clouds, on a clock that only the
 //! test moves, without a socket: small enough to be made thousands of times.
 
-use std::path::Path;
+mod dealings;
+mod folder;
+
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{Method, Request};
+use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use thermocline_clock::ManualClock;
-use thermocline_policy::{Defaults, Moment, Tier};
+use thermocline_policy::{Defaults, Moment};
 use thermocline_provider::{Address, ConfiguredGpus, Provider};
 use thermocline_server::{
     AdminToken, BudgetConfig, ControlPlane, KeyOrigin, Parts, Probe, Redaction, Secrets, router,
 };
-use thermocline_store::{InstanceRow, Store};
+use thermocline_store::Store;
 use thermocline_support::provider::FakeProvider;
 use thermocline_support::system::{TOKEN, manual_clock};
-use thermocline_table::{BackendPermit, Deployment, Table};
+use thermocline_table::Table;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::fuse::{Fuse, Fused};
 use crate::idle::Idle;
+use folder::{STORE, folder};
 
 /// How long in real time the loops may take to come to rest.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The store's file.
-const STORE: &str = "store.db";
 
 pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -318,125 +318,6 @@ impl World {
         std::iter::once(&self.cloud).chain(self.others.iter().map(|(_, cloud)| cloud))
     }
 
-    /// A call of the management API; `None` where the process ended in it.
-    pub(crate) fn admin(
-        &mut self,
-        method: Method,
-        path: &str,
-        body: Option<Value>,
-    ) -> Option<(u16, Value)> {
-        let text = body.map(|body| body.to_string()).unwrap_or_default();
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("/api/v1{path}"))
-            .header("authorization", format!("Bearer {TOKEN}"))
-            .header("content-type", "application/json")
-            .body(Full::from(text))
-            .unwrap();
-        let answered = self.run(async {
-            tokio::select! {
-                biased;
-                answer = (self.up().call)(request) => Some(answer),
-                () = self.fuse.blows() => None,
-            }
-        });
-        self.settle();
-        answered
-    }
-
-    /// Creates the deployment `name` with a pod at `provider`.
-    pub(crate) fn deploy(&mut self, name: &str, provider: &str, max: u32) {
-        let tiers = json!({ "pod": {
-            "provider": provider, "max_instances": max, "idle_timeout": "10m",
-        } });
-        let health = json!({ "start_timeout": "60s" });
-        let spec = json!({ "name": name, "image": "i:1", "tiers": tiers, "health": health });
-        if let Some((status, body)) = self.admin(Method::POST, "/deployments", Some(spec)) {
-            assert!([201, 409].contains(&status), "{body}");
-        }
-    }
-
-    /// Creates it where it is not there.
-    pub(crate) fn deploy_again(&mut self, name: &str, max: u32) {
-        if self.live(name).is_none() {
-            self.deploy(name, "toy", max);
-        }
-    }
-
-    pub(crate) fn wake(&mut self, name: &str) {
-        self.admin(Method::POST, &format!("/deployments/{name}/wake"), None);
-    }
-
-    pub(crate) fn sleep(&mut self, name: &str) {
-        self.admin(Method::POST, &format!("/deployments/{name}/sleep"), None);
-    }
-
-    /// Its status; null when there is no such deployment.
-    pub(crate) fn status(&mut self, name: &str) -> Value {
-        let read = self.admin(Method::GET, &format!("/deployments/{name}"), None);
-        match read {
-            Some((200, body)) => body["status"].clone(),
-            _ => Value::Null,
-        }
-    }
-
-    /// The rows of everything that is written down to exist.
-    pub(crate) fn rows(&self) -> Vec<InstanceRow> {
-        self.run(self.up().store.instances()).unwrap()
-    }
-
-    /// What was told, kind by kind.
-    pub(crate) fn told(&self) -> Vec<String> {
-        let events = self.run(self.up().store.events_after(0, 1_000)).unwrap();
-        events.into_iter().map(|event| event.kind).collect()
-    }
-
-    fn live(&self, name: &str) -> Option<Arc<Deployment>> {
-        self.up().table.load().by_name(name).cloned()
-    }
-
-    /// The instance that a request would be sent to, and where.
-    pub(crate) fn backends(&self, name: &str) -> Vec<(String, String)> {
-        let Some(live) = self.live(name) else {
-            return Vec::new();
-        };
-        let capacity = live.capacity.load();
-        let backends = capacity.pools[Tier::Pod].backends().iter();
-        let told = |backend: &Arc<thermocline_table::Backend>| {
-            let at = format!("http://{}", backend.target.authority());
-            (backend.instance.clone().unwrap_or_default(), at)
-        };
-        backends.map(told).collect()
-    }
-
-    pub(crate) fn serves(&self, name: &str) -> bool {
-        !self.backends(name).is_empty()
-    }
-
-    /// A request that waits for the pod at most `patience`, and is served for
-    /// `takes`.
-    pub(crate) fn request(&self, name: &str, patience: Duration, takes: Duration) {
-        let Some(live) = self.live(name) else { return };
-        let (wake, clock) = (self.up().control.handle(), self.time.clock());
-        let _entered = self.up().runtime.enter();
-        tokio::spawn(async move {
-            live.record(clock.now());
-            let deadline = clock.now() + patience;
-            let woken = clock
-                .timeout_at(deadline, wake.wake(&live, Tier::Pod))
-                .await;
-            if woken.is_ok_and(|woken| woken.is_ok()) {
-                let backend = live.capacity.load().pools[Tier::Pod]
-                    .backends()
-                    .first()
-                    .cloned();
-                let place = backend.and_then(|backend| BackendPermit::take(&live, &backend));
-                clock.sleep(takes).await;
-                drop(place);
-            }
-        });
-    }
-
     /// Time since the world began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.time.now().since(Moment::ORIGIN)
@@ -464,42 +345,6 @@ async fn calls(control: &Arc<ControlPlane>, store: &Store) -> Call {
             (status, serde_json::from_str(&text).unwrap_or(json!(text)))
         }
         .boxed_local()
-    })
-}
-
-/// A folder with a new store; in memory where the machine has such a place: a
-/// crash of a process loses nothing there either.
-fn folder() -> TempDir {
-    let folder = empty_folder();
-    std::fs::write(folder.path().join(STORE), new_store()).unwrap();
-    folder
-}
-
-fn empty_folder() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    match memory.is_dir() {
-        true => TempDir::new_in(memory).unwrap(),
-        false => TempDir::new().unwrap(),
-    }
-}
-
-/// The bytes of a store that nothing was written to yet, made once.
-fn new_store() -> &'static [u8] {
-    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
-    BYTES.get_or_init(|| {
-        let folder = empty_folder();
-        let file = folder.path().join(STORE);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let store = Store::open(&format!("sqlite://{}", file.display()))
-                .await
-                .unwrap();
-            store.close().await;
-        });
-        std::fs::read(file).unwrap()
     })
 }
 

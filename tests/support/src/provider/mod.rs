@@ -25,5 +25,6 @@ mod truth;
 pub use boot::Boot;
 pub use control::FakeProvider;
 pub use faults::Fault;
+pub use offers::offer;
 pub use switches::FaultKind;
 pub use truth::{Call, CallSeen, Truth};

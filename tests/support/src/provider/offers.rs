@@ -41,6 +41,14 @@ fn usual(tier: Tier) -> Offer {
     };
     Offer {
         id: format!("fake-{tier}"),
+        ..offer(usd_per_hour, usd_per_second)
+    }
+}
+
+/// A card of 80 GiB that can be had at these prices.
+pub fn offer(usd_per_hour: Option<f64>, usd_per_second: Option<f64>) -> Offer {
+    Offer {
+        id: "fake".to_owned(),
         gpu: "Fake 80".to_owned(),
         vram_mib: 80 << 10,
         usd_per_hour,
