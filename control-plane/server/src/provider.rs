@@ -141,6 +141,11 @@ impl Registered {
         Some(self.said()?.lifetimes)
     }
 
+    /// Whether it says what it can never do of a request, if it has said so.
+    pub(crate) fn checks(&self) -> Option<bool> {
+        Some(self.said()?.checks)
+    }
+
     /// Asks what it can do; what was known stays so where it does not answer.
     pub(crate) async fn learn(&self) {
         if let Ok(said) = self.adapter.capabilities().await {

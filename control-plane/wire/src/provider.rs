@@ -1,11 +1,14 @@
 //! The provider protocol, version 1: what an adapter says and is told.
 
+mod check;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use thermocline_policy::Tier;
 
 use crate::fleet::Terms;
+pub use check::{Checked, Mistake, Place};
 
 /// The protocol's version.
 pub const PROTOCOL: u32 = 1;
@@ -26,6 +29,9 @@ pub struct Capabilities {
     /// Whether its instances end by themselves once their lifetime is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lifetimes: bool,
+    /// Whether it says of a request what it can never do of it, before it is written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks: bool,
 }
 
 /// Hardware at a price that a provider would sell now.

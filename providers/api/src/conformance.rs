@@ -4,6 +4,7 @@
 //! them in every way that the control plane will, and deletes them again,
 //! also when a clause failed. Dropping its future early leaves what was made.
 
+mod check;
 mod create;
 mod delete;
 mod lifetimes;
@@ -68,6 +69,7 @@ pub async fn run(provider: &dyn Provider, setup: &Setup) -> Report {
     let mut report = Report::default();
     report.add(read::CAPABILITIES, session.capabilities().await);
     report.add(read::OFFERS, session.offers().await);
+    report.add(check::CHECK, session.check().await);
     report.add(create::INVALID, session.invalid_request().await);
     report.add(read::UNKNOWN, session.unknown_id().await);
     report.add(create::IDEMPOTENT, session.create_idempotent().await);

@@ -18,14 +18,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use thermocline_policy::Tier;
 pub use thermocline_wire::provider::{
-    Address, Capabilities, FleetRequest, InstancePage, InstanceRequest, Offer, PROTOCOL,
-    ProviderInstance, ProviderState,
+    Address, Capabilities, FleetRequest, InstancePage, InstanceRequest, Mistake, Offer, PROTOCOL,
+    Place, ProviderInstance, ProviderState,
 };
 
 pub use address::check_address;
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gpu::{ConfiguredGpus, Gpu, GpuProbe, ProbeError};
-pub use mistake::{Mistake, Place, unknown_gpu};
+pub use mistake::unknown_gpu;
 
 /// Which offers are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum Deletion {
     Unknown,
 }
 
-/// The six calls of the provider protocol.
+/// The calls of the provider protocol.
 ///
 /// Every call is bounded in time by its adapter. `create` is idempotent on
 /// `key`: repeating it returns the instance that is there, so after an answer
@@ -111,7 +111,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// What its catalogue does not have of what `request` asks for, be it there
-    /// just now or not.
+    /// just now or not; nothing is made. For those alone whose capabilities say `checks`.
     ///
     /// # Errors
     /// [`ProviderError`] when the catalogue cannot be had.

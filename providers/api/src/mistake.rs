@@ -1,55 +1,8 @@
-use thermocline_policy::Tier;
 use thermocline_wire::nearest;
+use thermocline_wire::provider::Mistake;
 
 /// Names that are told to whoever named none of them.
 const MOST_NAMES: usize = 8;
-
-/// Something that a provider can never do, however often it is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
-    /// Where in a specification the field stands.
-    pub place: Place,
-    /// The field there.
-    pub field: String,
-    /// What is wrong with it, and what is allowed; follows the field's name.
-    pub message: String,
-}
-
-/// Where a field of a specification stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In the specification itself: it is for every tier.
-    Specification,
-    /// In the tier that was asked for.
-    Tier,
-}
-
-impl Mistake {
-    /// A mistake in `field` of the specification itself.
-    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Mistake {
-            place: Place::Specification,
-            field: field.into(),
-            message: message.into(),
-        }
-    }
-
-    /// A mistake in `field` of the tier that was asked for.
-    pub fn in_tier(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Mistake {
-            place: Place::Tier,
-            ..Mistake::new(field, message)
-        }
-    }
-
-    /// The field's path in a specification, where it was `tier` that was asked for.
-    pub fn path(&self, tier: Tier) -> String {
-        match self.place {
-            Place::Specification => self.field.clone(),
-            Place::Tier => format!("tiers.{tier}.{}", self.field),
-        }
-    }
-}
 
 /// The mistake of a request whose GPU at `index` is named `word`, which is none
 /// of the `known` ones of `provider`.
@@ -79,8 +32,6 @@ mod tests {
         let mistake = unknown_gpu(1, "L40-S", "acme", known);
         let message = "\"L40-S\" is no GPU of acme; it has L40S, L4, A100";
         assert_eq!(mistake, Mistake::in_tier("gpu[1]", message));
-        assert_eq!(mistake.path(Tier::Pod), "tiers.pod.gpu[1]");
-        assert_eq!(Mistake::new("args", message).path(Tier::Pod), "args");
         let many: Vec<String> = (0..20).map(|i| format!("G{i}")).collect();
         let mistake = unknown_gpu(0, "x", "acme", many.iter().map(String::as_str));
         assert!(

@@ -25,6 +25,7 @@ impl Provider for DockerProvider {
             tiers: vec![Tier::Local],
             prices: true,
             lifetimes: false,
+            checks: false,
         })
     }
 

@@ -138,6 +138,7 @@ impl Provider for Fleet {
             tiers: vec![Tier::Serverless],
             prices: false,
             lifetimes: false,
+            checks: false,
         })
     }
 

@@ -26,8 +26,9 @@ import uuid
 BOOT_SECONDS = float(os.environ.get("SHED_BOOT_SECONDS", "0.2"))
 CAPACITY = int(os.environ.get("SHED_CAPACITY", "8"))
 USD_PER_HOUR = 0.25
+GPUS = ["Spade 16"]
 PAGE = 100
-CAPABILITIES = {"protocol": 1, "name": "shed", "version": "1.0", "tiers": ["pod"], "prices": True, "lifetimes": True}
+CAPABILITIES = {"protocol": 1, "name": "shed", "version": "1.0", "tiers": ["pod"], "prices": True, "lifetimes": True, "checks": True}
 
 
 class Refusal(Exception):
@@ -156,7 +157,7 @@ class Cloud:
 
 
 class Adapter(http.server.BaseHTTPRequestHandler):
-    """The six calls, and the one more of lifetimes."""
+    """The six calls, and those of lifetimes and checks."""
 
     protocol_version = "HTTP/1.1"
     timeout = 60
@@ -189,6 +190,8 @@ class Adapter(http.server.BaseHTTPRequestHandler):
         if (self.command, parts) == ("GET", ["v1", "instances"]):
             page, following = self.server.cloud.page(query.get("owner", ""), query.get("cursor"))
             return 200, {"instances": [i.describe() for i in page], "next": following, "complete": True}
+        if (self.command, parts) == ("POST", ["v1", "check"]):
+            return 200, {"mistakes": self.mistakes(self.read(body))}
         if len(parts) == 3 and parts[:2] == ["v1", "instances"]:
             return self.instance(parts[2], body)
         if self.command == "PUT" and len(parts) == 4 and parts[:2] == ["v1", "instances"] and parts[3] == "lifetime":
@@ -198,8 +201,14 @@ class Adapter(http.server.BaseHTTPRequestHandler):
     def offers(self, query):
         if query.get("tier") != "pod" or int(query.get("vram_mib") or 0) > 0:
             return []
-        offer = {"id": "shed", "gpu": "none", "vram_mib": 0, "region": "here"}
+        offer = {"id": "shed", "gpu": GPUS[0], "vram_mib": 0, "region": "here"}
         return [dict(offer, usd_per_hour=USD_PER_HOUR, available=True)]
+
+    def mistakes(self, request):
+        """What can never be done of a request; nothing is made."""
+        message = "is no GPU of the shed; it has " + ", ".join(GPUS)
+        unknown = [i for i, name in enumerate(request.get("gpu") or []) if name not in GPUS]
+        return [{"place": "tier", "field": "gpu[%d]" % i, "message": message} for i in unknown]
 
     def instance(self, name, body):
         cloud = self.server.cloud

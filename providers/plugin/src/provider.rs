@@ -1,19 +1,25 @@
-//! The six calls.
+//! The calls.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
+use thermocline_provider::cloud::one_line;
 use thermocline_provider::{
-    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery, Provider,
     ProviderError, ProviderInstance,
 };
-use thermocline_wire::provider::{Lifetime, Offers, PROTOCOL};
+use thermocline_wire::provider::{Checked, Lifetime, Offers, PROTOCOL};
 
 use crate::error::{malformed, refused};
 use crate::reply::Reply;
 use crate::{PluginProvider, invalid, is_segment};
+
+/// Mistakes of one request that are read.
+const MOST_MISTAKES: usize = 20;
+/// Characters of a field's name.
+const LONGEST_FIELD: usize = 200;
 
 #[async_trait]
 impl Provider for PluginProvider {
@@ -96,6 +102,19 @@ impl Provider for PluginProvider {
         }
         self.accept(&reply).map(|_| true)
     }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        use StatusCode as S;
+        let call = self.request(Method::POST, &["check"], &[])?;
+        let reply = Reply::to(call.json(request)).await?;
+        // As one answers that has never heard of it, and has not said yet that it has.
+        if let S::NOT_FOUND | S::METHOD_NOT_ALLOWED | S::NOT_IMPLEMENTED = reply.status {
+            return Ok(Vec::new());
+        }
+        let said: Checked = self.accept(&reply)?.json()?;
+        let mistakes = said.mistakes.into_iter().take(MOST_MISTAKES);
+        mistakes.map(|mistake| self.readable(mistake)).collect()
+    }
 }
 
 impl PluginProvider {
@@ -109,14 +128,30 @@ impl PluginProvider {
         if reply.status.is_success() {
             return Ok(reply);
         }
+        let secrets = self.secrets();
+        Err(refused(reply.status, &reply.headers, &reply.body, &secrets))
+    }
+
+    /// What nobody may read of a plugin's words.
+    fn secrets(&self) -> [&str; 3] {
         let bearer = self.bearer.as_ref().and_then(|bearer| bearer.to_str().ok());
         let token = bearer.and_then(|bearer| bearer.strip_prefix("Bearer "));
-        let secrets = [
+        [
             token.unwrap_or_default(),
             self.base.as_str().trim_end_matches('/'),
             self.base.authority(),
-        ];
-        Err(refused(reply.status, &reply.headers, &reply.body, &secrets))
+        ]
+    }
+
+    /// `mistake` as people may read it.
+    fn readable(&self, mistake: Mistake) -> Result<Mistake, ProviderError> {
+        let Mistake { field, message, .. } = &mistake;
+        let named = (1..=LONGEST_FIELD).contains(&field.chars().count());
+        let message = one_line(message, &self.secrets());
+        match named && !field.contains(char::is_control) && !message.is_empty() {
+            true => Ok(Mistake { message, ..mistake }),
+            false => Err(malformed("holds a mistake without a field or a message")),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::unfold;
 use thermocline_clock::Clock;
 use thermocline_provider::{
-    Capabilities, Deletion, InstancePage, InstanceRequest, Offer, OfferQuery, Provider,
+    Capabilities, Deletion, InstancePage, InstanceRequest, Mistake, Offer, OfferQuery, Provider,
     ProviderError, ProviderErrorKind, ProviderInstance,
 };
 use tokio::sync::watch;
@@ -207,6 +207,10 @@ impl Provider for Supervised {
 
     async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
         self.plugin().await?.renew(id, lifetime).await
+    }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        self.plugin().await?.lacks(request).await
     }
 
     fn beginnings(&self) -> u64 {

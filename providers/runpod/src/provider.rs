@@ -205,6 +205,7 @@ impl Provider for RunpodProvider {
             tiers: vec![Tier::Serverless, Tier::Pod],
             prices: true,
             lifetimes: false,
+            checks: true,
         })
     }
 

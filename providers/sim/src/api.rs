@@ -82,6 +82,7 @@ async fn capabilities() -> Json<Capabilities> {
         tiers: vec![Tier::Serverless, Tier::Pod],
         prices: true,
         lifetimes: true,
+        checks: false,
     })
 }
 

@@ -145,6 +145,7 @@ impl Provider for VastProvider {
             tiers: vec![Tier::Pod],
             prices: true,
             lifetimes: false,
+            checks: true,
         })
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use thermocline_policy::{FieldErrors, Spec, Tier};
-use thermocline_provider::{Mistake, Provider};
+use thermocline_provider::{InstanceRequest, Mistake, Provider};
 
 use super::EditError;
 use crate::control::ControlPlane;
@@ -76,16 +76,31 @@ impl ControlPlane {
             return (Wrong::new(), None);
         };
         let request = request(spec, tier, &self.owner);
-        let deadline = self.clock.now() + PATIENCE;
-        let lacks = provider.adapter.lacks(&request);
-        let (lacks, unchecked) = match self.clock.timeout_at(deadline, lacks).await {
-            Ok(Ok(lacks)) => (lacks, None),
-            Ok(Err(_)) | Err(_) => (Vec::new(), Some(not_checked(provider, tier))),
+        let (lacks, unchecked) = match self.lacking(provider, &request).await {
+            Some(lacks) => (lacks, None),
+            None => (Vec::new(), Some(not_checked(provider, tier))),
         };
         let mut mistakes = provider.adapter.refuses(&request);
         mistakes.extend(lacks);
         let told = |mistake: Mistake| (mistake.path(tier), mistake.message);
         (mistakes.into_iter().map(told).collect(), unchecked)
+    }
+}
+
+impl ControlPlane {
+    /// What of `request` the provider does not have at all; `None` = it cannot be
+    /// asked just now.
+    async fn lacking(
+        &self,
+        provider: &Registered,
+        request: &InstanceRequest,
+    ) -> Option<Vec<Mistake>> {
+        if provider.checks() == Some(false) {
+            return Some(Vec::new());
+        }
+        let deadline = self.clock.now() + PATIENCE;
+        let lacks = provider.adapter.lacks(request);
+        self.clock.timeout_at(deadline, lacks).await.ok()?.ok()
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    Address, Capabilities, Deletion, InstancePage, Offer, OfferQuery, ProviderError,
+    Address, Capabilities, Deletion, InstancePage, Mistake, Offer, OfferQuery, ProviderError,
     ProviderErrorKind, ProviderInstance, ProviderState,
 };
 
@@ -31,7 +31,19 @@ enum Flaw {
     NeverEnds,
     IgnoresRenewals,
     RenewsAnything,
+    KnowsEveryGpu,
+    RefusesTheTrial,
+    NamesNoField,
+    MakesWhatItChecks,
 }
+
+/// Only these say that they check.
+const OF_CHECKS: [Flaw; 4] = [
+    Flaw::KnowsEveryGpu,
+    Flaw::RefusesTheTrial,
+    Flaw::NamesNoField,
+    Flaw::MakesWhatItChecks,
+];
 
 /// Only these have lifetimes: to try them takes real time.
 const OF_LIFETIMES: [Flaw; 3] = [Flaw::NeverEnds, Flaw::IgnoresRenewals, Flaw::RenewsAnything];
@@ -39,6 +51,7 @@ const OF_LIFETIMES: [Flaw; 3] = [Flaw::NeverEnds, Flaw::IgnoresRenewals, Flaw::R
 struct Memory {
     flaw: Flaw,
     lifetimes: bool,
+    checks: bool,
     instances: Mutex<BTreeMap<String, ProviderInstance>>,
     /// When those end that have a lifetime, by id.
     ends: Mutex<BTreeMap<String, Instant>>,
@@ -53,6 +66,7 @@ impl Memory {
         Memory {
             flaw,
             lifetimes: OF_LIFETIMES.contains(&flaw),
+            checks: OF_CHECKS.contains(&flaw),
             instances: Mutex::default(),
             ends: Mutex::default(),
         }
@@ -111,6 +125,7 @@ impl Provider for Memory {
             tiers: vec![Tier::Pod],
             prices: false,
             lifetimes: self.lifetimes,
+            checks: self.checks,
         })
     }
 
@@ -150,6 +165,25 @@ impl Provider for Memory {
         }
         let known = self.instances.lock().unwrap().contains_key(id);
         Ok(known || self.flaw == Flaw::RenewsAnything)
+    }
+
+    async fn lacks(&self, request: &InstanceRequest) -> Result<Vec<Mistake>, ProviderError> {
+        if self.flaw == Flaw::MakesWhatItChecks {
+            self.create("checked", request).await?;
+        }
+        let field = match self.flaw {
+            Flaw::NamesNoField => "",
+            _ => "gpu[0]",
+        };
+        let wrong = match self.flaw {
+            Flaw::KnowsEveryGpu => false,
+            Flaw::RefusesTheTrial => true,
+            _ => !request.gpu.is_empty(),
+        };
+        Ok(wrong
+            .then(|| Mistake::in_tier(field, "is no GPU of memory"))
+            .into_iter()
+            .collect())
     }
 
     async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {
@@ -213,6 +247,7 @@ async fn failed_clauses(flaw: Flaw) -> Vec<&'static str> {
 async fn a_faithful_adapter_passes_and_is_left_empty() {
     let adapter = Memory {
         lifetimes: true,
+        checks: true,
         ..Memory::with(Flaw::Nothing)
     };
     // One more look, because the cleanup counts what was there before it deleted.
@@ -245,6 +280,10 @@ async fn each_flaw_is_caught_by_its_clause() {
         (Flaw::NeverEnds, "lifetime-ends"),
         (Flaw::IgnoresRenewals, "lifetime-renewed"),
         (Flaw::RenewsAnything, "lifetime-renewed"),
+        (Flaw::KnowsEveryGpu, "check"),
+        (Flaw::RefusesTheTrial, "check"),
+        (Flaw::NamesNoField, "check"),
+        (Flaw::MakesWhatItChecks, "check"),
     ];
     let runs = cases.map(|(flaw, _)| failed_clauses(flaw));
     let failed = futures_util::future::join_all(runs).await;

@@ -24,6 +24,7 @@ impl Provider for FakeProvider {
             tiers: Tier::CREATED.to_vec(),
             prices: true,
             lifetimes: self.0.state.read().lifetimes,
+            checks: false,
         };
         self.answer(Call::Capabilities, fault, capabilities).await
     }
