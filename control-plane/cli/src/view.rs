@@ -148,6 +148,8 @@ pub(crate) struct Decision {
     pub(crate) budget: Option<Budget>,
     /// The same; nothing where something runs, or has come since.
     pub(crate) idle_stop: Option<IdleStop>,
+    /// The same; why the shared fleet could not serve it.
+    pub(crate) unserved: Option<String>,
 }
 
 /// What is left of a budget, and what it forbids.

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use thermocline_policy::Spec;
 use thermocline_provider::fleet::{SeenQueue, SeenWorker, SharedFleet};
 use thermocline_wire::fleet::WorkerState;
 
 use crate::control::ControlPlane;
 use crate::dead_letters::DeadLetterSettings;
+use crate::launch::fleet_request;
 pub use pool::PoolSettings;
 pub(crate) use pool::{PodLimits, Pool};
 pub(crate) use steer::work_in_hand;
@@ -46,6 +48,21 @@ impl ControlPlane {
     pub(crate) fn queues(&self) -> Vec<SeenQueue> {
         let fleet = self.fleet.as_ref();
         fleet.map(|it| it.shared.queues()).unwrap_or_default()
+    }
+
+    /// The queues as REST shows them.
+    pub(crate) fn queues_json(&self) -> Vec<Value> {
+        let shown = |fleet: &Fleet| {
+            let queues = fleet.shared.queues();
+            queues.iter().map(|it| queue_json(it, fleet)).collect()
+        };
+        self.fleet.as_ref().map(shown).unwrap_or_default()
+    }
+
+    /// Why the fleet could not serve what `spec` asks of it, if it does.
+    pub(crate) fn unserved(&self, spec: &Spec) -> Option<String> {
+        let (fleet, asked) = (self.fleet.as_ref()?, fleet_request(spec)?);
+        fleet.shared.unserved(&spec.name, &asked.terms)
     }
 }
 
@@ -95,7 +112,7 @@ fn resident_json(model: &thermocline_wire::fleet::Resident) -> Value {
 }
 
 /// A deployment's queue.
-pub(crate) fn queue_json(queue: &SeenQueue) -> Value {
+fn queue_json(queue: &SeenQueue, fleet: &Fleet) -> Value {
     json!({
         "deployment": queue.deployment,
         "waiting": queue.waiting,
@@ -104,6 +121,7 @@ pub(crate) fn queue_json(queue: &SeenQueue) -> Value {
         "served_by": queue.served_by,
         "held_by": queue.held_by,
         "terms": queue.terms,
+        "unserved": fleet.shared.unserved(&queue.deployment, &queue.terms),
     })
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn request(spec: &Spec, tier: Tier, owner: &str) -> InstanceRequest {
 }
 
 /// What the shared fleet must know, where it is the one that is asked.
-fn fleet_request(spec: &Spec) -> Option<FleetRequest> {
+pub(crate) fn fleet_request(spec: &Spec) -> Option<FleetRequest> {
     let tier = spec.fleet()?;
     let pool = &spec.concurrency;
     let shape = tier.fleet.shape.unwrap_or_default();

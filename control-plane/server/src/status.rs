@@ -61,10 +61,11 @@ impl ControlPlane {
         let known = instances.iter().map(|i| instance_json(i));
         let all = known.chain(self.out_of_reach(Some(&deployment.live.name)));
         status["instances"] = all.collect();
-        let (silent, unlisted) =
-            deployment.with_spec(|spec| (self.silences(spec), self.unlisted(spec)));
-        let unchecked = deployment.unchecked();
-        status["warnings"] = [silent, unlisted, unchecked].concat().into();
+        let told = deployment.with_spec(|spec| {
+            let unserved = self.unserved(spec).into_iter().collect();
+            [self.silences(spec), self.unlisted(spec), unserved].concat()
+        });
+        status["warnings"] = [told, deployment.unchecked()].concat().into();
         status["budget"] = self.budget_json(deployment);
         status
     }

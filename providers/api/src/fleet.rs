@@ -20,6 +20,10 @@ pub trait SharedFleet: Send + Sync {
     /// The queues of every deployment that the fleet runs, by name.
     fn queues(&self) -> Vec<SeenQueue>;
 
+    /// Why no worker could hold `deployment` on `terms` now, whatever it let
+    /// go, as a sentence; `None` where one could, or that is not known.
+    fn unserved(&self, deployment: &str, terms: &Terms) -> Option<String>;
+
     /// What has been counted since the start, and what there is now.
     fn tally(&self) -> FleetTally;
 

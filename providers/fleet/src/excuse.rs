@@ -20,6 +20,8 @@ pub(crate) enum Excuse {
     Unknown,
     /// Its deployment went away.
     Withdrawn,
+    /// No worker could ever hold its model.
+    NoWorker,
     /// It could not be put into its queue.
     NoQueue,
     /// No worker had its model loaded in time.
@@ -41,7 +43,9 @@ impl Excuse {
             Excuse::Full | Excuse::TooLarge | Excuse::BrokenBody | Excuse::Upgrade => {
                 FleetResult::Refused
             }
-            Excuse::Unknown | Excuse::Withdrawn | Excuse::NoQueue => FleetResult::Unavailable,
+            Excuse::Unknown | Excuse::Withdrawn | Excuse::NoWorker | Excuse::NoQueue => {
+                FleetResult::Unavailable
+            }
             Excuse::ColdStart => FleetResult::ColdStartTimeout,
             Excuse::Deadline => FleetResult::Expired,
             Excuse::Failed(_) | Excuse::Undeliverable => FleetResult::Failed,
@@ -63,10 +67,12 @@ impl Excuse {
             Excuse::Failed(Incompatible | Rejected | RuntimeDied | RuntimeFailed) => {
                 StatusCode::BAD_GATEWAY
             }
-            Excuse::Unknown | Excuse::Withdrawn | Excuse::NoQueue | Excuse::ColdStart => {
+            Excuse::Unknown | Excuse::Withdrawn | Excuse::NoWorker | Excuse::NoQueue => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            Excuse::Failed(OutOfCapacity | WorkerLost) => StatusCode::SERVICE_UNAVAILABLE,
+            Excuse::ColdStart | Excuse::Failed(OutOfCapacity | WorkerLost) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Excuse::Deadline | Excuse::Failed(TimedOut) => StatusCode::GATEWAY_TIMEOUT,
         }
     }
@@ -88,6 +94,10 @@ impl Excuse {
             Excuse::Withdrawn => (
                 "unavailable",
                 "the fleet does not serve this deployment any more",
+            ),
+            Excuse::NoWorker => (
+                "no_capacity",
+                "no worker of the fleet could ever hold this model",
             ),
             Excuse::NoQueue => ("no_capacity", "the fleet's queue cannot be reached"),
             Excuse::ColdStart => (

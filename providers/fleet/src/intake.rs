@@ -106,6 +106,9 @@ impl Hub {
     ) -> Result<Parked, Excuse> {
         let deployment: Arc<str> = text(&head.headers, DEPLOYMENT).into();
         self.known(&deployment, times.0).await?;
+        if self.is_beyond(&deployment, self.clock.now()) {
+            return Err(Excuse::NoWorker);
+        }
         let most = self.settings.max_payload;
         let payload = payload::read(&head.headers, body, &self.lounge, most).await?;
         Ok(parked(head, deployment, payload, times))

@@ -11,6 +11,7 @@
 mod access;
 mod announce;
 mod answer;
+mod beyond;
 mod body;
 mod course;
 mod demand;

@@ -15,22 +15,23 @@ const HEARD_AGAIN: Duration = Duration::from_secs(5);
 
 /// Looks after what is parked, for ever.
 pub(crate) async fn watch(hub: Arc<Hub>) {
-    let mut heard_since = hub.clock.now();
+    hub.sightings().deaf_until(hub.clock.now());
     loop {
         hub.clock.sleep(EVERY).await;
         let now = hub.clock.now();
         if hub.broker.available().is_err() {
-            heard_since = now;
+            hub.sightings().deaf_until(now);
         }
-        if now.since(heard_since) >= HEARD_AGAIN {
-            hub.give_up_lost(now);
-        }
+        hub.give_up_lost(now);
     }
 }
 
 impl Hub {
     fn give_up_lost(&self, now: Moment) {
         let sightings = self.sightings();
+        if sightings.listened(now) < HEARD_AGAIN {
+            return;
+        }
         let lost = self
             .lot()
             .give_up_lost(now, |holder| sightings.life(holder, now));

@@ -19,6 +19,8 @@ pub struct Settings {
     pub max_parked: usize,
     /// The most bytes of payload that are held at a time.
     pub max_parked_bytes: u64,
+    /// Whether workers are started where they are wanted.
+    pub pool: bool,
     /// How long a dead letter's payload is kept until somebody archives it.
     pub keep_dead: Duration,
     /// Who may pull what.
@@ -34,6 +36,7 @@ impl Default for Settings {
             max_payload: 64 << 20,
             max_parked: 10_000,
             max_parked_bytes: 1 << 30,
+            pool: false,
             keep_dead: Duration::from_secs(60),
             accounts: Vec::new(),
         }

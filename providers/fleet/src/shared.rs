@@ -9,6 +9,7 @@ use thermocline_provider::fleet::{
     DeadLetter, FleetTally, ParkedRequest, Replayed, SeenQueue, SeenWorker, SharedFleet,
 };
 use thermocline_provider::{ProviderError, ProviderErrorKind};
+use thermocline_wire::fleet::Terms;
 
 use crate::letters;
 use crate::provider::Fleet;
@@ -39,6 +40,10 @@ impl SharedFleet for Fleet {
             }
         });
         queues.collect()
+    }
+
+    fn unserved(&self, deployment: &str, terms: &Terms) -> Option<String> {
+        self.hub.unserved(deployment, terms, self.hub.clock.now())
     }
 
     fn tally(&self) -> FleetTally {

@@ -28,6 +28,8 @@ const MOST_LIVES: usize = 100_000;
 pub(crate) struct Sightings {
     reports: BTreeMap<String, (Report, Moment)>,
     lives: HashMap<(String, String), Heard>,
+    /// Since when everything that is said is heard; `None` before that.
+    listening: Option<Moment>,
 }
 
 /// The workers around a queue, by name.
@@ -46,6 +48,34 @@ struct Heard {
 }
 
 impl Sightings {
+    /// Nobody was heard until `now`.
+    pub(crate) fn deaf_until(&mut self, now: Moment) {
+        self.listening = Some(now);
+    }
+
+    /// How long whoever speaks has been heard.
+    pub(crate) fn listened(&self, now: Moment) -> Duration {
+        self.listening
+            .map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// The last words of the workers that were heard within `span`.
+    pub(crate) fn heard_within(
+        &self,
+        span: Duration,
+        now: Moment,
+    ) -> impl Iterator<Item = &Report> {
+        let reports = self.reports.values();
+        let heard = reports.filter(move |(_, at)| now.since(*at) < span);
+        heard.map(|(report, _)| report)
+    }
+
+    /// How long ago the last report came; `None` when there was none.
+    pub(crate) fn silence(&self, now: Moment) -> Option<Duration> {
+        let last = self.reports.values().map(|(_, at)| *at).max();
+        last.map(|at| now.since(at))
+    }
+
     /// A worker reported; whether it was silent, and so perhaps deaf, for as long
     /// as nobody is who hears and is heard.
     pub(crate) fn report(&mut self, report: Report, now: Moment) -> bool {
@@ -188,6 +218,7 @@ mod tests {
             in_flight: 0,
             memory_mib: 0,
             free_mib: 0,
+            devices_mib: Vec::new(),
             resident: Vec::new(),
             subscribed: vec!["m".to_owned()],
             may_pull: None,

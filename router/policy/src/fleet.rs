@@ -8,6 +8,7 @@
 //! second look at newer reports settles it (see [`subscriptions`]).
 
 mod autoscale;
+mod beyond;
 mod bucket;
 mod class;
 mod failure;
@@ -25,6 +26,7 @@ mod terms;
 
 pub use crate::Shape;
 pub use autoscale::{PoolTerms, PoolView, Prewarm, Stabiliser, prewarm, workers_wanted};
+pub use beyond::{Beyond, Candidate, beyond};
 pub use bucket::Bucket;
 pub use class::{Class, NotReplayable, may_replay};
 pub use failure::{AfterFailure, Attempt, FailureKind, Patience, after_failure, classify};

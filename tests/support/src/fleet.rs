@@ -27,6 +27,7 @@ struct State {
     workers: Vec<SeenWorker>,
     queues: Vec<SeenQueue>,
     tally: FleetTally,
+    unserved: Option<String>,
     /// Letters that are not archived yet, by job.
     letters: BTreeMap<String, Letter>,
     subscriber: Option<mpsc::UnboundedSender<String>>,
@@ -126,6 +127,11 @@ impl FakeFleet {
         }
     }
 
+    /// No worker can serve anything, since `why`.
+    pub fn unserved(&self, why: &str) {
+        self.state().unserved = Some(why.to_owned());
+    }
+
     /// A worker with two permits, `in_flight` of them in use.
     pub fn worker(&self, name: &str, in_flight: u32) {
         self.worker_that(name, WorkerState::Ready, in_flight);
@@ -147,6 +153,7 @@ impl FakeFleet {
                 in_flight,
                 memory_mib: 24_576,
                 free_mib: 24_576,
+                devices_mib: Vec::new(),
                 resident: Vec::new(),
                 subscribed: Vec::new(),
                 may_pull: None,
@@ -219,6 +226,10 @@ impl SharedFleet for FakeFleet {
 
     fn queues(&self) -> Vec<SeenQueue> {
         self.state().queues.clone()
+    }
+
+    fn unserved(&self, _deployment: &str, _terms: &Terms) -> Option<String> {
+        self.state().unserved.clone()
     }
 
     fn tally(&self) -> FleetTally {

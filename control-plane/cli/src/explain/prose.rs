@@ -32,6 +32,12 @@ pub(super) fn tell(name: &str, decision: &Decision) -> String {
             decision.tier, meanwhile.tier
         )
     }));
+    lines.extend(
+        decision
+            .unserved
+            .as_ref()
+            .map(|why| format!("But nobody can serve it there: {why}.")),
+    );
     lines.extend(idle_stop(decision));
     lines.push(traffic(decision));
     lines.extend(money::tell(decision));

@@ -56,6 +56,15 @@ Decided at 2026-03-02T10:00:00Z.
 }
 
 #[tokio::test]
+async fn that_no_worker_of_the_fleet_can_serve_it_is_said_with_why() {
+    let mut decision = decision("serverless", "below_promote", 3);
+    decision["unserved"] = json!("no worker of the fleet has reported for 3m");
+    let text = explained(&decision).await;
+    let line = "But nobody can serve it there: no worker of the fleet has reported for 3m.";
+    assert_eq!(text.lines().nth(1), Some(line), "{text}");
+}
+
+#[tokio::test]
 async fn a_promotion_says_who_serves_meanwhile() {
     let mut decision = decision("pod", "promote", 60);
     decision["meanwhile"] = json!({ "tier": "serverless", "reason": "pod_booting" });

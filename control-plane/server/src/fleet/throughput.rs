@@ -68,6 +68,7 @@ mod tests {
                 in_flight: 0,
                 memory_mib: 0,
                 free_mib: 0,
+                devices_mib: Vec::new(),
                 resident: Vec::new(),
                 subscribed: Vec::new(),
                 may_pull: None,

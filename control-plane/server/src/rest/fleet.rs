@@ -3,7 +3,7 @@ use axum::extract::State;
 use serde_json::{Value, json};
 
 use super::Control;
-use crate::fleet::{queue_json, worker_json};
+use crate::fleet::worker_json;
 
 /// Who pulls, by name, as of the last reports.
 pub(super) async fn workers(State(control): Control) -> Json<Value> {
@@ -13,6 +13,6 @@ pub(super) async fn workers(State(control): Control) -> Json<Value> {
 
 /// What waits, by deployment.
 pub(super) async fn queues(State(control): Control) -> Json<Value> {
-    let items: Vec<Value> = control.queues().iter().map(queue_json).collect();
+    let items = control.queues_json();
     Json(json!({ "items": items, "next": null }))
 }

@@ -24,6 +24,7 @@ pub(super) async fn decision(
     let (now, wall) = (control.clock.now(), control.clock.wall_micros());
     let mut decision = decision_json(&deployment, now, wall);
     decision["budget"] = control.budget_json(&deployment);
+    decision["unserved"] = json!(deployment.with_spec(|spec| control.unserved(spec)));
     Ok(Json(decision))
 }
 

@@ -61,6 +61,10 @@ pub struct Report {
     pub memory_mib: u64,
     /// What of that is free by the last reading, MiB.
     pub free_mib: u64,
+    /// The memory for models of each device, MiB. What is earlier than this
+    /// field says nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices_mib: Vec<u64>,
     /// The models that it holds.
     pub resident: Vec<Resident>,
     /// The queues that it serves.

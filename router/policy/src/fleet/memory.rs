@@ -15,6 +15,7 @@ use self::victims::{Vacancy, Weight};
 use super::{Heat, Mib, Terms};
 use crate::Moment;
 
+pub(super) use shortage::Gib;
 pub use shortage::{Shortage, shortage};
 
 /// One device's memory: a GPU's, or the main memory of a worker without one.

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use thermocline_broker::{Broker, Delivery, Limits, MemoryBroker};
 use thermocline_clock::Clock;
 use thermocline_fleet::{Fleet, Settings};
+use thermocline_support::backend::{Reply, Script};
 use thermocline_support::fleet::FakeFleet;
+use thermocline_support::provider::FakeProvider;
 use thermocline_support::system::{Setup, System, manual_clock};
 use thermocline_wire::fleet::{Class, Failure, FailureKind, Job, Obituary};
 
@@ -54,6 +56,36 @@ async fn workers_and_queues_are_shown_as_they_were_last_seen() {
             "{sample} is missing in\n{metrics}"
         );
     }
+}
+
+#[tokio::test]
+async fn that_no_worker_could_ever_serve_it_is_told_wherever_one_looks() {
+    let why = "no worker of the fleet may pull it";
+    let fleet = FakeFleet::default();
+    fleet.queue("m", 3);
+    let setup = Setup::new().on(&manual_clock()).fleet(fleet.clone());
+    let provider = FakeProvider::new(&manual_clock().clock(), |_| Script::from(Reply::ok("")));
+    let setup = setup.provider("fleet", provider);
+    let system = setup.start().await;
+    let spec = json!({
+        "name": "m", "image": "image", "port": 8000,
+        "tiers": { "serverless": { "provider": "fleet" } },
+    });
+    system.admin.deploy(spec).await;
+    let told = async || {
+        let get = |path| system.admin.call(Method::GET, path, None);
+        let (_, queues) = get("/fleet/queues").await;
+        let (_, deployment) = get("/deployments/m").await;
+        let (_, decision) = get("/deployments/m/decision").await;
+        [
+            queues["items"][0]["unserved"].clone(),
+            deployment["status"]["warnings"].clone(),
+            decision["unserved"].clone(),
+        ]
+    };
+    assert_eq!(told().await, [Value::Null, json!([]), Value::Null]);
+    fleet.unserved(why);
+    assert_eq!(told().await, [json!(why), json!([why]), json!(why)]);
 }
 
 #[tokio::test]

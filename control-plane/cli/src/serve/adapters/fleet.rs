@@ -24,6 +24,7 @@ pub(super) async fn adapter(
         max_payload: config.max_payload,
         max_parked: config.max_parked as usize,
         max_parked_bytes: config.max_parked_bytes,
+        pool: config.pool.is_some(),
         accounts,
         ..Settings::default()
     };

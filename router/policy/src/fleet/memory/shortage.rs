@@ -45,7 +45,7 @@ impl fmt::Display for Shortage {
 
 /// An amount as people read it: GiB with one decimal where it has one, rounded
 /// to the nearest; MiB below 1 GiB.
-struct Gib(Mib);
+pub(in crate::fleet) struct Gib(pub(in crate::fleet) Mib);
 
 impl fmt::Display for Gib {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
