@@ -169,7 +169,10 @@ impl Hub {
         if let Err(error) = published
             && self.lot().is_waiting(&parked.id)
         {
-            tracing::warn!(%error, deployment = &*parked.deployment, "a job could not be published");
+            // That the broker is away is told once, and not for each request.
+            if self.broker.available().is_ok() {
+                tracing::warn!(%error, deployment = &*parked.deployment, "a job could not be published");
+            }
             return Reply::Excused(Excuse::NoQueue);
         }
         told.await.unwrap_or(gone)

@@ -37,6 +37,7 @@ use crate::event::{Event, Events, Origin, Wish};
 use crate::job::Bench;
 use crate::peers::Peers;
 use crate::residents::Residents;
+use crate::trouble::Trouble;
 use crate::{Memory, Runtime, Settings};
 use access::Accesses;
 use adopt::Adoption;
@@ -118,6 +119,8 @@ pub(crate) struct Agent {
     cold_changed: bool,
     /// The queues that are being looked into.
     taking: BTreeSet<String>,
+    /// With looking into queues.
+    trouble: Trouble,
     /// The room of cold queues that are looked into, or whose job is in hand.
     promised: BTreeMap<String, Promise>,
     report: report::Reporting,
@@ -174,6 +177,7 @@ impl Agent {
             making_room: BTreeSet::new(),
             cold_changed: false,
             taking: BTreeSet::new(),
+            trouble: Trouble::default(),
             promised: BTreeMap::new(),
             subscriptions: 0,
             tasks: JoinSet::new(),

@@ -18,6 +18,7 @@ mod peers;
 mod residents;
 mod runtime;
 mod settings;
+mod trouble;
 mod worker;
 
 pub use gateway::{CallError, Gateways, Granted, HttpGateways, Sent};

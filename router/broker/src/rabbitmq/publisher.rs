@@ -14,6 +14,9 @@ use crate::BrokerError;
 /// The longest that publishing may take, over any number of connections.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How soon it is tried again to mend a queue that could not be.
+const AGAIN: Duration = Duration::from_millis(250);
+
 /// One message to be published.
 #[derive(Clone)]
 pub(super) struct Letter {
@@ -45,6 +48,9 @@ pub(super) enum Fate {
     Confirmed,
     /// No queue takes it.
     Returned,
+    /// Its queue could not be mended just now: another process does so, or the
+    /// connection broke by which that is done.
+    Unmended(BrokerError),
 }
 
 impl Publisher {
@@ -80,9 +86,15 @@ impl Publisher {
                 Ok(Fate::Returned) if letter.queues.is_empty() => {
                     return Err(BrokerError::new("no queue takes the message"));
                 }
+                Ok(Fate::Unmended(error)) if self.clock.now() + AGAIN >= deadline => {
+                    return Err(error);
+                }
+                Ok(Fate::Unmended(_)) => self.clock.sleep(AGAIN).await,
                 Ok(Fate::Returned) => letter.queues.iter().for_each(|it| self.declared.forget(it)),
                 Err(error) if !session.is_lost() => return Err(error),
-                Err(error) if self.clock.now() >= deadline => return Err(error),
+                Err(error) if self.clock.now() >= deadline => {
+                    return Err(error);
+                }
                 Err(_) => {}
             }
         }
@@ -109,7 +121,8 @@ impl Publisher {
             if let Some(queue) = letter.queues.first()
                 && let Some(doubt) = self.declared.doubt(queue).await
             {
-                return mend::publish(letter, self.declared.aside(), session, doubt).await;
+                let mended = mend::publish(letter, self.declared.aside(), session, doubt).await;
+                return Ok(mended.unwrap_or_else(Fate::Unmended));
             }
             let sent = session.ask(send(letter, &session.channel)).await?;
             fate(&sent)

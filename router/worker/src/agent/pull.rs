@@ -146,11 +146,17 @@ impl Agent {
     fn take(&mut self, queue: String, permit: Option<Permit>) {
         self.taking.insert(queue.clone());
         let (broker, events) = (self.broker.clone(), self.events.clone());
+        let trouble = self.trouble.clone();
         self.tasks.spawn(async move {
-            let delivery = broker.take(&queue).await.unwrap_or_else(|error| {
-                tracing::warn!(queue, %error, "a queue cannot be looked into");
-                None
-            });
+            let taken = broker.take(&queue).await;
+            match &taken {
+                Err(error) if trouble.begins() => {
+                    tracing::warn!(queue, %error, "queues cannot be looked into");
+                }
+                Ok(_) if trouble.ends() => tracing::info!("queues are looked into again"),
+                _ => {}
+            }
+            let delivery = taken.ok().flatten();
             let _agent_ended = events.send(Event::Taken {
                 queue,
                 delivery,

@@ -8,6 +8,7 @@ use thermocline_policy::fleet::{Mib, Peer};
 use thermocline_wire::fleet::{Report, WorkerState};
 
 use super::{Agent, Phase};
+use crate::trouble::Trouble;
 use crate::{Memory, Settings, peers};
 
 /// Reports that may be lost before a worker counts as gone.
@@ -23,6 +24,7 @@ pub(super) struct Reporting {
     incarnation: String,
     subscribed: Vec<String>,
     state: WorkerState,
+    trouble: Trouble,
 }
 
 impl Reporting {
@@ -41,6 +43,7 @@ impl Reporting {
             incarnation: incarnation.to_owned(),
             subscribed: Vec::new(),
             state: WorkerState::Down,
+            trouble: Trouble::default(),
         }
     }
 }
@@ -51,10 +54,15 @@ impl Agent {
         let now = self.clock.now();
         self.next_report = now + self.settings.report_every;
         let body = self.next_body();
-        let broker = self.broker.clone();
+        let (broker, trouble) = (self.broker.clone(), self.report.trouble.clone());
         self.tasks.spawn(async move {
-            if let Err(error) = broker.announce(Topic::Report, body.into()).await {
-                tracing::warn!(%error, "this worker could not report itself");
+            let told = broker.announce(Topic::Report, body.into()).await;
+            match told {
+                Err(error) if trouble.begins() => {
+                    tracing::warn!(%error, "this worker cannot report itself");
+                }
+                Ok(()) if trouble.ends() => tracing::info!("this worker reports itself again"),
+                _ => {}
             }
         });
     }

@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{Agent, Phase, Waiting};
 use crate::event::{Assignment, End, Event, Events, Origin, Permit};
 use crate::limit::limit;
+use crate::trouble::Trouble;
 
 /// After a subscription ended, or could not be made.
 const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(1);
@@ -257,9 +258,13 @@ async fn consume(
     events: Events,
     clock: Clock,
 ) {
+    let trouble = Trouble::default();
     loop {
         match broker.consume(&queue, prefetch).await {
             Ok(mut deliveries) => {
+                if trouble.ends() {
+                    tracing::info!(queue, "subscribed again");
+                }
                 while let Some(delivery) = deliveries.next().await {
                     let queue = queue.clone();
                     let _agent_ended = events.send(Event::Delivered {
@@ -269,7 +274,10 @@ async fn consume(
                     });
                 }
             }
-            Err(error) => tracing::warn!(queue, %error, "a queue cannot be subscribed to"),
+            Err(error) if trouble.begins() => {
+                tracing::warn!(queue, %error, "a queue cannot be subscribed to");
+            }
+            Err(_) => {}
         }
         clock.sleep(SUBSCRIBE_AGAIN).await;
     }

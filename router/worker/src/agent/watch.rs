@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::{Agent, Phase};
 use crate::Runtime;
 use crate::event::{Event, Events, Seen};
+use crate::trouble::Trouble;
 
 const EVERY: Duration = Duration::from_secs(2);
 /// Looks in a row that show no life before the runtime counts as down.
@@ -90,9 +91,12 @@ impl Agent {
             let (broker, clock, events) =
                 (self.broker.clone(), self.clock.clone(), self.events.clone());
             self.tasks.spawn(async move {
+                let trouble = Trouble::default();
                 loop {
-                    let heard = listen(&*broker, topic, &events).await;
-                    if let Err(error) = heard {
+                    let heard = listen(&*broker, topic, &events, &trouble).await;
+                    if let Err(error) = heard
+                        && trouble.begins()
+                    {
                         tracing::warn!(%error, "the broker cannot be listened to");
                     }
                     clock.sleep(LISTEN_AGAIN).await;
@@ -105,20 +109,25 @@ impl Agent {
 /// Lets the agent adopt what an earlier life left; clears the rest.
 async fn take_over(runtime: &dyn Runtime, clock: &Clock, events: &Events) {
     const WHAT: &str = "what an earlier life left cannot be";
+    let trouble = Trouble::default();
     let any = loop {
         match runtime.find_left().await {
             Ok(any) => break any,
-            Err(error) => tracing::warn!(%error, "{WHAT} found"),
+            Err(error) if trouble.begins() => tracing::warn!(%error, "{WHAT} found"),
+            Err(_) => {}
         }
         clock.sleep(EVERY).await;
     };
+    trouble.ends();
     if any {
         let (decided, decision) = oneshot::channel();
         let _agent_ended = events.send(Event::Left(decided));
         let _agent_ended = decision.await;
     }
     while let Err(error) = runtime.clear().await {
-        tracing::warn!(%error, "{WHAT} cleared");
+        if trouble.begins() {
+            tracing::warn!(%error, "{WHAT} cleared");
+        }
         clock.sleep(EVERY).await;
     }
 }
@@ -149,9 +158,13 @@ async fn listen(
     broker: &dyn thermocline_broker::Broker,
     topic: Topic,
     events: &Events,
+    trouble: &Trouble,
 ) -> Result<(), BrokerError> {
     use futures_util::StreamExt;
     let mut said = broker.listen(topic).await?;
+    if trouble.ends() {
+        tracing::info!("the broker is listened to again");
+    }
     while let Some(body) = said.next().await {
         let event = match topic {
             Topic::Demand => Event::Demand(body),
