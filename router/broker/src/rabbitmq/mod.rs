@@ -17,6 +17,7 @@ mod names;
 mod publisher;
 mod session;
 mod shared;
+mod silent;
 mod standing;
 mod subscription;
 mod topics;
@@ -48,6 +49,7 @@ use names::Names;
 use publisher::{Letter, Publisher};
 use session::PATIENCE;
 use shared::{Shared, unaborted};
+use silent::silent;
 use subscription::Subscription;
 use topics::Listener;
 
@@ -179,7 +181,8 @@ async fn take(shared: Arc<Shared>, queue: String) -> Result<Option<Delivery>, Br
     shared.declared.ensure(&queue, &session).await?;
     let name = queue.as_str().into();
     let getting = session.channel.basic_get(name, BasicGetOptions::default());
-    let got = session.ask(getting).await?;
+    let got = session.ask(getting).await;
+    let got = got.map_err(|error| silent(&queue).caused_by(error))?;
     Ok(got.map(|message| hand_out(&shared, &session, &queue, message.delivery).1))
 }
 

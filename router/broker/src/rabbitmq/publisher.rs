@@ -9,6 +9,7 @@ use super::declared::Declared;
 use super::link::Link;
 use super::mend;
 use super::session::Session;
+use super::silent::silent;
 use crate::BrokerError;
 
 /// The longest that publishing may take, over any number of connections.
@@ -30,6 +31,16 @@ pub(super) struct Letter {
     pub(super) queues: Vec<String>,
     /// Whether it must arrive in a queue.
     pub(super) mandatory: bool,
+}
+
+impl Letter {
+    /// It was not confirmed in time, where the broker is there.
+    fn unconfirmed(&self) -> BrokerError {
+        match self.queues.first() {
+            Some(queue) => silent(queue),
+            None => BrokerError::new("not confirmed in time"),
+        }
+    }
 }
 
 /// Publishes until it is confirmed: on the next connection what the last one
@@ -93,7 +104,7 @@ impl Publisher {
                 Ok(Fate::Returned) => letter.queues.iter().for_each(|it| self.declared.forget(it)),
                 Err(error) if !session.is_lost() => return Err(error),
                 Err(error) if self.clock.now() >= deadline => {
-                    return Err(error);
+                    return Err(letter.unconfirmed().caused_by(error));
                 }
                 Err(_) => {}
             }
@@ -128,7 +139,7 @@ impl Publisher {
             fate(&sent)
         };
         let attempted = self.clock.timeout_at(deadline, attempt).await;
-        attempted.map_err(|_| BrokerError::new("not confirmed in time"))?
+        attempted.map_err(|_| letter.unconfirmed())?
     }
 }
 
