@@ -4,6 +4,7 @@
 
 mod access;
 mod adopt;
+mod avoid;
 mod hands;
 mod hear;
 mod load;
@@ -41,6 +42,7 @@ use crate::trouble::Trouble;
 use crate::{Memory, Runtime, Settings};
 use access::Accesses;
 use adopt::Adoption;
+use avoid::Avoided;
 use hands::Hands;
 use prewarm::Start;
 use promise::Promise;
@@ -98,8 +100,8 @@ pub(crate) struct Agent {
     hands: Hands,
     last_served: BTreeMap<String, Moment>,
     wishes: BTreeMap<String, Vec<Wish>>,
-    /// Queues that are not joined before a moment, and how often that was put off.
-    avoided: BTreeMap<String, (Moment, u32)>,
+    /// Queues that went badly a moment ago.
+    avoided: BTreeMap<String, Avoided>,
     /// Models that enough other workers hold: they go once they have no job.
     surplus: BTreeSet<String>,
     waiting: VecDeque<Waiting>,

@@ -53,8 +53,7 @@ impl Agent {
         let sticky = self.settings.scoring.half_stickiness * 8;
         self.last_served.retain(|_, at| now.since(*at) < sticky);
         let put_off = self.settings.scoring.half_stickiness * 10;
-        self.avoided
-            .retain(|_, (until, _)| now.since(*until) < put_off);
+        self.avoided.retain(|_, it| !it.is_past(put_off, now));
     }
 
     /// An idle model stays until its memory is wanted, unless nobody speaks of it any more.
@@ -156,11 +155,6 @@ impl Agent {
             subscribed: self.served.contains_key(&row.queue) && self.holds(&row.queue),
             last_served: self.last_served.get(&row.queue).copied(),
         }
-    }
-
-    pub(super) fn is_avoided(&self, queue: &str, now: Moment) -> bool {
-        let avoided = self.avoided.get(queue);
-        avoided.is_some_and(|(until, _)| *until > now)
     }
 
     /// What models may take of each device, without what pinned ones hold.

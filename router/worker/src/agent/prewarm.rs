@@ -84,7 +84,7 @@ impl Agent {
         if let (false, Admission::Fits { .. }) = (is_here, &admission)
             && let Some(place) = Place::of(admission)
         {
-            tracing::info!(deployment = model, "loaded ahead of demand");
+            tracing::info!(deployment = model, "is loaded ahead of demand");
             self.begin_load(model, terms, place, work.reply_to);
         }
     }

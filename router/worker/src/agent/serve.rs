@@ -17,9 +17,6 @@ use crate::trouble::Trouble;
 
 /// After a subscription ended, or could not be made.
 const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(1);
-/// How long a queue that went badly is not joined; it doubles.
-const FIRST_PUT_OFF: Duration = Duration::from_secs(5);
-const LONGEST_PUT_OFF: Duration = Duration::from_secs(300);
 
 /// A queue that this worker serves.
 #[derive(Default)]
@@ -114,28 +111,6 @@ impl Agent {
             End::Unwanted => self.demands.perhaps_more(queue),
             End::Lost | End::Retried | End::Buried => {}
         }
-    }
-
-    /// Leaves a queue that went badly for a while, so that others may have it.
-    pub(super) fn put_off(&mut self, queue: &str) {
-        let now = self.clock.now();
-        let times = self.avoided.get(queue).map_or(0, |(_, times)| *times);
-        let pause = FIRST_PUT_OFF
-            .saturating_mul(1 << times.min(6))
-            .min(LONGEST_PUT_OFF);
-        self.avoided
-            .insert(queue.to_owned(), (now + pause, times + 1));
-        self.leave(queue);
-    }
-
-    /// Others hold its model, as many as may: it is let go here. This says
-    /// nothing against the queue, and is soon looked at again.
-    fn yield_place(&mut self, queue: &str) {
-        let until = self.clock.now() + FIRST_PUT_OFF;
-        self.avoided.insert(queue.to_owned(), (until, 0));
-        self.leave(queue);
-        self.surplus.insert(queue.to_owned());
-        self.shed_surplus();
     }
 
     pub(super) fn join(&mut self, queue: &str) {

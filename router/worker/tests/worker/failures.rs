@@ -112,3 +112,20 @@ async fn a_model_that_cannot_be_loaded_fails_its_request_at_once() {
     assert_eq!(dead[0].class, Class::Deterministic);
     assert_eq!(dead[0].failure.kind, FailureKind::Incompatible);
 }
+
+#[tokio::test]
+async fn a_model_that_is_put_right_is_not_avoided_for_what_it_was() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |model| model.image = "broken".into());
+    let _node = stage.worker("gpu-1", 1, 4_000).await;
+    for after in [60, 60, 60, 5] {
+        stage.submit("m", "x").await;
+        stage.pass(seconds(after)).await;
+    }
+    let job = stage.submit("m", "y").await;
+    stage.pass(seconds(5)).await;
+    assert!(stage.gateway.answers(&job).is_empty(), "it is put off");
+    stage.deploy("m", |model| model.generation = "2".into());
+    stage.pass(seconds(8)).await;
+    assert!(stage.gateway.result(&job).is_some());
+}
