@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use thermocline_broker::Broker;
 use thermocline_clock::Clock;
+use thermocline_edge::connection_limit;
 use tokio::sync::{Notify, watch};
 
 use crate::access::{Access, Account, secret};
 use crate::deployments::Deployments;
 use crate::lot::Lot;
-use crate::room::Lounge;
+use crate::room::{Lounge, places};
 use crate::seats::Seats;
 use crate::settings::Settings;
 use crate::sightings::Sightings;
@@ -51,7 +52,10 @@ impl Hub {
         accounts.push(Account::new(OWN, &own_token, vec!["*".to_owned()]));
         Hub {
             access: Access::new(accounts),
-            lounge: Lounge::new(settings.max_parked, settings.max_parked_bytes),
+            lounge: Lounge::new(
+                places(settings.max_parked, connection_limit()),
+                settings.max_parked_bytes,
+            ),
             lot: Mutex::new(Lot::new(settings.keep_dead)),
             clock,
             broker,

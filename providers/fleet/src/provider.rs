@@ -98,6 +98,13 @@ impl Fleet {
         let reached = reached.unwrap_or_else(|| format!("http://{bound}"));
         let _first = self.hub.reply_to.set(reached);
         announce::start(&self.hub, &self.lifecycle.abort);
+        let (wanted, most) = (settings.max_parked, self.hub.lounge.most_places());
+        if most < wanted {
+            tracing::warn!(
+                "the limit of open files lets {most} requests be parked, not the {wanted} of \
+                 fleet.max_parked: raise it (LimitNOFILE= of systemd)"
+            );
+        }
         Ok(())
     }
 

@@ -16,6 +16,13 @@ pub(crate) struct Lounge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
+/// How many may be parked of `wanted`, where a listener takes so many
+/// `connections` at a time: each is one, and a sixteenth is left for those that
+/// are refused.
+pub(crate) fn places(wanted: usize, connections: usize) -> usize {
+    wanted.min(connections - connections / 16)
+}
+
 impl Lounge {
     pub(crate) fn new(most_places: usize, most_bytes: u64) -> Arc<Self> {
         Arc::new(Lounge {
@@ -34,6 +41,11 @@ impl Lounge {
             true => Ok(place),
             false => Err(Full),
         }
+    }
+
+    /// How many there may be.
+    pub(crate) fn most_places(&self) -> usize {
+        self.most_places
     }
 
     /// Room for a payload that is yet to come.
@@ -93,6 +105,13 @@ impl Drop for Room {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_refused_has_a_connection_to_be_told_by() {
+        assert_eq!(places(10_000, 16_384), 10_000);
+        assert_eq!(places(10_000, 5_000), 4_688);
+        assert_eq!(places(10_000, 16), 15);
+    }
 
     #[test]
     fn places_and_bytes_are_bounded_and_come_back() {

@@ -15,7 +15,8 @@ pub struct Settings {
     pub listen_at_once: bool,
     /// The largest request body, bytes.
     pub max_payload: u64,
-    /// The most requests that are parked at a time.
+    /// The most requests that are parked at a time, where the limit of open
+    /// files allows as many.
     pub max_parked: usize,
     /// The most bytes of payload that are held at a time.
     pub max_parked_bytes: u64,

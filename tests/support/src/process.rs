@@ -23,7 +23,7 @@ use folder::Folder;
 
 pub use binary::binary;
 pub use lines::Lines;
-pub use proc::{cpu_time, is_alive, peak_bytes, raise_open_files, resident_bytes};
+pub use proc::{cpu_time, is_alive, open_files, peak_bytes, raise_open_files, resident_bytes};
 pub use ran::Ran;
 pub use running::Running;
 pub use server::Server;

@@ -5,6 +5,7 @@ mod canaries;
 mod chaos;
 mod crash;
 mod evidence;
+mod full_house;
 mod kill_points;
 mod memory;
 mod no_daemon;

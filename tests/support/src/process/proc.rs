@@ -44,6 +44,15 @@ pub fn cpu_time(pid: u32) -> Duration {
     TICK * (ticks(11) + ticks(12))
 }
 
+/// How many files process `pid` has open.
+///
+/// # Panics
+/// When there is no such process.
+pub fn open_files(pid: u32) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    files.expect("the process is there").count()
+}
+
 /// Whether process `pid` exists and is no zombie.
 pub fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use super::{Ran, Running, Setup, cpu_time, peak_bytes, resident_bytes};
+use super::{Ran, Running, Setup, cpu_time, open_files, peak_bytes, resident_bytes};
 use crate::client::RawClient;
 use crate::system::{Admin, breathe};
 use crate::watched::PATIENCE;
@@ -113,6 +113,11 @@ impl Server {
     /// The most memory in RAM that it ever had, bytes.
     pub fn peak_bytes(&self) -> u64 {
         peak_bytes(self.process.pid)
+    }
+
+    /// How many files it has open.
+    pub fn open_files(&self) -> usize {
+        open_files(self.process.pid)
     }
 
     /// The CPU time it has used.
