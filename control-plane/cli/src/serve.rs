@@ -20,6 +20,7 @@ use thermocline_server::Config;
 
 use crate::args::Serve;
 use crate::failure::Failure;
+use crate::output::note;
 use layers::Document;
 
 pub(crate) use adapters::{sim_of_worker, sim_state_file};
@@ -95,11 +96,11 @@ pub(crate) fn state_folder(config: &Config) -> PathBuf {
 
 fn announce(planes: &Planes) {
     if let Some(token) = &planes.fresh_token {
-        eprintln!("admin token (shown once): {token}");
+        note(&format!("admin token (shown once): {token}"));
     }
-    eprintln!(
-        "requests at http://{}, admin at http://{}",
-        planes.request, planes.admin
-    );
-    eprintln!("console at http://{}/console/", planes.admin);
+    let (request, admin) = (planes.request, planes.admin);
+    note(&format!(
+        "requests at http://{request}, admin at http://{admin}"
+    ));
+    note(&format!("console at http://{admin}/console/"));
 }

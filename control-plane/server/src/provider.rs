@@ -160,21 +160,26 @@ impl Registered {
     }
 
     /// What belongs to `owner`, and whether the list is information about what
-    /// is not there: a partial one is none, nor is one that lacks what there is.
+    /// is not there: a partial one is none, nor is one that lacks what there is,
+    /// but for what `is_anothers`, whose provider serves the same account.
     ///
     /// # Errors
     /// The adapter's.
     pub(crate) async fn list(
         &self,
         owner: &str,
+        is_anothers: impl Fn(&ProviderInstance) -> bool,
     ) -> Result<(Vec<ProviderInstance>, bool), ProviderError> {
         let listed = list_all(self.adapter.as_ref(), owner).await;
         let (mut all, complete) = listed.inspect_err(|error| self.learn_listed(Err(error)))?;
         self.learn_listed(Ok(complete));
         all.retain(|seen| seen.owner == owner);
+        let anothers = all.iter().filter(|seen| is_anothers(seen));
+        let anothers = anothers.map(|seen| seen.id.clone()).collect();
         let beginnings = self.adapter.beginnings();
         let mut listing = self.listing();
         listing.begin(beginnings);
+        listing.leave_to_others(&all, anothers);
         let believed = complete && listing.believes(&all, self.clock.now());
         drop(listing);
         Ok((all, believed))

@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use serde_json::json;
 use thermocline_policy::Moment;
-use thermocline_provider::ProviderInstance;
+use thermocline_provider::{ProviderError, ProviderInstance};
 
 use crate::control::ControlPlane;
 use crate::instance::Instance;
@@ -89,7 +89,7 @@ impl ControlPlane {
             provider.learn().await;
         }
         let began = self.clock.now();
-        let listed = provider.list(&self.owner).await;
+        let listed = self.list(provider).await;
         let changed = self.tell_news(provider, memory);
         let silent = provider.silent_since().is_some();
         if std::mem::replace(&mut memory.silent, silent) != silent {
@@ -106,6 +106,18 @@ impl ControlPlane {
         }
         // Also of what a list that failed could not show.
         self.renew_lifetimes(provider).await;
+    }
+
+    /// What `provider` lists of ours, as [`Registered::list`] tells.
+    pub(crate) async fn list(
+        &self,
+        provider: &Registered,
+    ) -> Result<(Vec<ProviderInstance>, bool), ProviderError> {
+        let is_anothers = |seen: &ProviderInstance| {
+            let known = self.index().get(&seen.key).cloned();
+            known.is_some_and(|known| known.provider.name != provider.name)
+        };
+        provider.list(&self.owner, is_anothers).await
     }
 
     /// What was `seen` in a list, which is `complete` where it also tells of

@@ -183,11 +183,12 @@ impl RunpodProvider {
     /// is not ours.
     async fn look_at(&self, id: &Id) -> Result<Option<(Thing, Marks)>, ProviderError> {
         let Some(thing) = self.account.find::<Thing>(&id.path()).await? else {
-            return match self.doubts.is_young(&id.to_string()) {
+            return match self.doubts.may_be_hidden(&id.to_string()) {
                 true => Err(unavailable("RunPod does not show it yet")),
                 false => Ok(None),
             };
         };
+        self.doubts.shown(&id.to_string());
         let marks = thing.env.as_ref().and_then(Marks::read);
         // Of what we know the marks must be the same: an id may be used again.
         let ours = marks.filter(|seen| self.known.marks(id).is_none_or(|known| known == *seen));

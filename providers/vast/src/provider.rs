@@ -121,11 +121,12 @@ impl VastProvider {
             None => self.show(id).await?,
         };
         let Some(record) = found else {
-            return match self.doubts.is_young(&id.to_string()) {
+            return match self.doubts.may_be_hidden(&id.to_string()) {
                 true => Err(unavailable("Vast.ai does not show it yet")),
                 false => Ok(None),
             };
         };
+        self.doubts.shown(&id.to_string());
         let env = record.env();
         let env = env.ok_or_else(|| unavailable("Vast.ai does not say whose it is"))?;
         let label = record.label.as_deref().unwrap_or_default();

@@ -134,7 +134,7 @@ impl ControlPlane {
             instance.seen();
             return Ok(Look::There);
         }
-        let (all, complete) = instance.provider.list(&self.owner).await?;
+        let (all, complete) = self.list(&instance.provider).await?;
         Ok(match all.iter().any(|seen| seen.id == id) {
             true => Look::There,
             false if complete => Look::Absent,
@@ -148,7 +148,7 @@ impl ControlPlane {
         deployment: &Arc<Controlled>,
         instance: &Arc<Instance>,
     ) -> Result<Look, ProviderError> {
-        let (all, complete) = instance.provider.list(&self.owner).await?;
+        let (all, complete) = self.list(&instance.provider).await?;
         let Some(found) = all.into_iter().find(|seen| instance.is(seen)) else {
             return Ok(if complete { Look::Absent } else { Look::Untold });
         };

@@ -32,6 +32,8 @@ pub(super) struct Listing {
     missing: BTreeSet<String>,
     /// Those of them that the provider knew by their id although a list lacked them.
     contradicted: BTreeSet<String>,
+    /// What belongs to another provider of the same account.
+    anothers: BTreeSet<String>,
     /// What was deleted; a list that was asked for before may still have it.
     leaving: BTreeSet<String>,
     shrunken: Option<Shrunken>,
@@ -77,11 +79,24 @@ impl Listing {
         }
     }
 
+    /// Notes that `anothers` of `seen` are another provider's of the same account:
+    /// these are not missed here, also once nobody knows any more whose they were.
+    pub(super) fn leave_to_others(
+        &mut self,
+        seen: &[ProviderInstance],
+        mut anothers: BTreeSet<String>,
+    ) {
+        let still = seen.iter().filter(|it| self.anothers.contains(&it.id));
+        anothers.extend(still.map(|it| it.id.clone()));
+        self.anothers = anothers;
+    }
+
     /// Whether a complete list of `seen` at `now` is information. One that lacks
     /// too much is none, for however long, until what it lacks is known to be
     /// gone one by one.
     pub(super) fn believes(&mut self, seen: &[ProviderInstance], now: Moment) -> bool {
-        let stay = seen.iter().filter(|it| !self.leaving.contains(&it.id));
+        let goes = |id| self.leaving.contains(id) || self.anothers.contains(id);
+        let stay = seen.iter().filter(|it| !goes(&it.id));
         let ids: BTreeSet<String> = stay.map(|it| it.id.clone()).collect();
         self.contradicted.retain(|id| !ids.contains(id));
         self.missing = self.ids.difference(&ids).cloned().collect();

@@ -19,7 +19,14 @@ pub struct Doubts {
     /// When this process began, by the wall clock.
     began_wall: SystemTime,
     keys: Mutex<HashMap<String, Doubt>>,
-    young: Mutex<HashMap<String, Moment>>,
+    young: Mutex<HashMap<String, Young>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Young {
+    made: Moment,
+    /// Whether a look by its id has shown it.
+    shown: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -89,8 +96,20 @@ impl Doubts {
     pub fn made(&self, id: &str) {
         let now = self.clock.now();
         let mut young = lock(&self.young);
-        young.retain(|_, made| !over(*made, now));
-        young.insert(id.to_owned(), now);
+        young.retain(|_, young| !over(young.made, now));
+        let made = Young {
+            made: now,
+            shown: false,
+        };
+        young.insert(id.to_owned(), made);
+    }
+
+    /// Notes that a look by its id has shown the instance `id`: no such look hides
+    /// it any more, though a list and a deletion still may.
+    pub fn shown(&self, id: &str) {
+        if let Some(young) = lock(&self.young).get_mut(id) {
+            young.shown = true;
+        }
     }
 
     /// Notes that the instance `id` of `key` is being deleted: its absence means
@@ -100,19 +119,27 @@ impl Doubts {
         self.settle(key);
     }
 
-    /// Whether the absence of `id` means nothing yet.
+    /// Whether it means nothing yet that a call does not know `id`.
     pub fn is_young(&self, id: &str) -> bool {
-        let now = self.clock.now();
-        lock(&self.young)
-            .get(id)
-            .is_some_and(|made| !over(*made, now))
+        self.young_one(id).is_some()
     }
 
-    /// Every id whose absence means nothing yet.
+    /// The same of a look by its id, which hides nothing that it has shown.
+    pub fn may_be_hidden(&self, id: &str) -> bool {
+        self.young_one(id).is_some_and(|young| !young.shown)
+    }
+
+    fn young_one(&self, id: &str) -> Option<Young> {
+        let now = self.clock.now();
+        let young = lock(&self.young).get(id).copied();
+        young.filter(|young| !over(young.made, now))
+    }
+
+    /// Every id whose absence from a list means nothing yet.
     pub fn young(&self) -> Vec<String> {
         let now = self.clock.now();
         let young = lock(&self.young);
-        let still = young.iter().filter(|(_, made)| !over(**made, now));
+        let still = young.iter().filter(|(_, young)| !over(young.made, now));
         still.map(|(id, _)| id.clone()).collect()
     }
 
@@ -171,6 +198,19 @@ mod tests {
             doubts.may_create("key"),
             "a list that lacks it is believed now"
         );
+    }
+
+    #[test]
+    fn what_a_look_has_shown_no_look_hides() {
+        let time = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let doubts = Doubts::new(time.clock());
+        doubts.made("id");
+        assert!(doubts.may_be_hidden("id"));
+        doubts.shown("id");
+        assert!(!doubts.may_be_hidden("id") && doubts.is_young("id"));
+        assert_eq!(doubts.young(), ["id"]);
+        time.advance(VISIBLE_WITHIN);
+        assert!(doubts.young().is_empty());
     }
 
     #[test]

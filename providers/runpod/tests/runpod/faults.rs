@@ -142,6 +142,30 @@ async fn f12_what_vanished_is_absent_once_it_is_old_enough_to_be_missed() {
 }
 
 #[tokio::test]
+async fn f12_what_was_shown_and_vanished_is_absent_however_young() {
+    let scene = Scene::with(still().clock(), Settings::quick(), LB).await;
+    let made = scene.create(Tier::Pod).await;
+    assert!(scene.provider.get(&made.id).await.unwrap().is_some());
+    scene.fake.vanish(made.id.strip_prefix("pod:").unwrap());
+    assert_eq!(scene.provider.get(&made.id).await, Ok(None));
+    assert_eq!(scene.provider.delete(&made.id).await, Ok(Deletion::Unknown));
+}
+
+/// F7: what a look shows, a deletion may not know yet.
+#[tokio::test]
+async fn f7_what_was_shown_is_not_taken_for_gone_by_a_deletion_that_lags() {
+    let scene = Scene::new(LB).await;
+    scene.faults(Faults {
+        delete_lag_s: 60.0,
+        ..Faults::default()
+    });
+    let made = scene.create(Tier::Pod).await;
+    assert!(scene.provider.get(&made.id).await.unwrap().is_some());
+    let error = scene.provider.delete(&made.id).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Unavailable);
+}
+
+#[tokio::test]
 async fn f13_a_strangers_pod_of_our_name_is_left_alone() {
     let scene = Scene::new(LB).await;
     let theirs = scene.fake.stranger("tc-owner-key");

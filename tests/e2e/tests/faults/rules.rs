@@ -38,6 +38,24 @@ fn two_providers_of_one_account_leave_each_other_s_instances_alone() {
     assert!(world.cloud.truth().live.is_empty());
 }
 
+#[test]
+fn what_one_of_two_providers_of_an_account_deletes_the_other_does_not_miss() {
+    let mut world = World::with_twin();
+    let all = [("a", "toy"), ("b", "toy"), ("c", "toy"), ("n", "twin")];
+    for (name, provider) in all {
+        world.deploy(name, provider, 1);
+        world.wake(name);
+    }
+    world.pass(secs(60), secs(2));
+    assert_eq!(world.cloud.truth().live.len(), 4);
+    for (name, _) in all {
+        world.admin(Method::DELETE, &format!("/deployments/{name}"), None);
+    }
+    world.pass(secs(60), secs(1));
+    assert!(world.cloud.truth().live.is_empty() && world.rows().is_empty());
+    assert!(!world.told().iter().any(|kind| kind == "provider.shrunken"));
+}
+
 /// Stopped in a create for longer than anybody waits: what it then writes is
 /// stale, and dropped.
 #[test]

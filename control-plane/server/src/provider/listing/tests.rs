@@ -41,6 +41,19 @@ fn half_fewer_or_one_fewer_is_believed() {
 }
 
 #[test]
+fn what_another_provider_of_the_account_deletes_is_not_missing() {
+    let mut listing = Listing::default();
+    let seen = list(&["own", "a", "b"]);
+    listing.leave_to_others(&seen, ["a", "b"].map(str::to_owned).into());
+    assert!(listing.believes(&seen, at(0)));
+    // Deleted, and forgotten by us, yet this list has them still.
+    listing.leave_to_others(&seen, BTreeSet::new());
+    assert!(listing.believes(&seen, at(5)));
+    listing.leave_to_others(&list(&["own"]), BTreeSet::new());
+    assert!(listing.believes(&list(&["own"]), at(10)));
+}
+
+#[test]
 fn what_was_deleted_is_not_missing() {
     let mut listing = Listing::default();
     assert!(listing.believes(&list(&["a", "b", "c"]), at(0)));
