@@ -166,6 +166,9 @@ impl ControlPlane {
         for deployment in self.all() {
             let config = deployment.live.config.load();
             if !self.ceilings(&config.spec).is_none() {
+                if deployment.braking().brakes[Tier::Pod] == Brake::NoStart {
+                    self.doubt_price(&config.spec, Tier::Pod);
+                }
                 // Kept fresh, since it is held against them.
                 self.prices(&config.spec, UsdPerSecond::ZERO);
             }

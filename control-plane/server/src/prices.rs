@@ -134,6 +134,13 @@ impl ControlPlane {
         }
     }
 
+    /// The price of `tier` stands in the way of a start.
+    pub(crate) fn doubt_price(&self, spec: &Spec, tier: Tier) {
+        if let Some(wanted) = Wanted::of(spec, tier) {
+            self.quotes.note(wanted, Quote::refuses);
+        }
+    }
+
     /// When the price of `tier` is asked for again; microseconds since 1970.
     pub(crate) fn price_asked_again(&self, spec: &Spec, tier: Tier) -> Option<i64> {
         let quote = self.quotes.kept().get(&Wanted::of(spec, tier)?).copied()?;

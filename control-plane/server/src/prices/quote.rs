@@ -4,7 +4,8 @@ use thermocline_policy::{Moment, UsdPerSecond};
 
 /// How long a price is believed.
 const FRESH: Duration = Duration::from_secs(600);
-/// How soon a provider is asked again that did not answer.
+/// How soon a provider is asked again that did not answer, or whose price
+/// refuses a start.
 const AGAIN: Duration = Duration::from_secs(60);
 /// How long offers are not believed a second time that a pod has overruled.
 const MISTRUST: Duration = Duration::from_secs(3600);
@@ -17,6 +18,9 @@ pub(super) struct Quote {
     pub(super) ask_after: Moment,
     /// Whether the provider has been asked for it, whatever it said.
     pub(super) asked: bool,
+    /// When its provider told the price; none where a pod did, and while it is
+    /// asked again.
+    told: Option<Moment>,
     /// When a pod last turned out dearer.
     overruled: Option<Moment>,
 }
@@ -26,7 +30,7 @@ impl Quote {
     pub(super) fn falls_due(&mut self, now: Moment) -> bool {
         let due = self.ask_after <= now;
         if due {
-            self.ask_after = now + AGAIN;
+            (self.ask_after, self.told) = (now + AGAIN, None);
         }
         due
     }
@@ -34,6 +38,14 @@ impl Quote {
     /// The provider asks for `price`, or names none.
     pub(super) fn learn(&mut self, price: Option<UsdPerSecond>, now: Moment) {
         (self.price, self.ask_after, self.asked) = (price, now + FRESH, true);
+        self.told = Some(now);
+    }
+
+    /// Its provider's price refuses a start: it may have been a moment's.
+    pub(super) fn refuses(&mut self) {
+        if let Some(told) = self.told {
+            self.ask_after = self.ask_after.min(told + AGAIN);
+        }
     }
 
     /// A pod turned out to cost `real`. What the provider asks for now is believed
@@ -42,7 +54,7 @@ impl Quote {
     pub(super) fn overrule(&mut self, real: UsdPerSecond, now: Moment) {
         let lately = |at: Moment| now.since(at) < MISTRUST;
         let again = self.overruled.replace(now).is_some_and(lately);
-        (self.price, self.asked) = (Some(real), again);
+        (self.price, self.asked, self.told) = (Some(real), again, None);
         self.ask_after = match again {
             true => now + FRESH,
             false => now,
@@ -73,6 +85,22 @@ mod tests {
         assert!(quote.asked && !quote.falls_due(at(609)));
         assert_eq!(quote.price, Some(hourly(50.0)));
         assert!(quote.falls_due(at(610)), "no price is believed for ever");
+    }
+
+    #[test]
+    fn an_offer_that_refuses_a_start_is_asked_for_again_each_minute_and_a_pods_price_is_not() {
+        let mut quote = Quote::default();
+        quote.learn(Some(hourly(5.0)), at(0));
+        quote.refuses();
+        assert!(!quote.falls_due(at(59)) && quote.falls_due(at(60)));
+        quote.refuses();
+        assert!(!quote.falls_due(at(119)), "it is asked, once");
+        assert!(quote.falls_due(at(120)));
+        for at_seconds in [122, 130] {
+            quote.overrule(hourly(5.0), at(at_seconds));
+        }
+        quote.refuses();
+        assert!(!quote.falls_due(at(300)));
     }
 
     #[test]

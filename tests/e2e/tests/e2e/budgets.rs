@@ -184,6 +184,24 @@ async fn an_unknown_price_is_refused_under_a_ceiling_unless_one_is_assumed() {
     assert_eq!(price, 2.0);
 }
 
+#[tokio::test]
+async fn an_offer_that_was_too_dear_for_a_moment_refuses_starts_for_a_minute() {
+    let scene = scene(hourly(2.0)).await;
+    scene
+        .cloud
+        .set_offers(Tier::Pod, vec![offer(Some(5.0), None)]);
+    scene.deploy(pod("10m"), json!({})).await;
+    assert_eq!(code(&scene.get().await), "budget");
+    scene
+        .cloud
+        .set_offers(Tier::Pod, vec![offer(Some(1.2), None)]);
+    scene.pass(secs(55)).await;
+    assert_eq!(code(&scene.get().await), "budget");
+    scene.pass(secs(10)).await;
+    let request = scene.send("60s").await;
+    assert_eq!(scene.answered(SECOND / 10, request).await.status, 200);
+}
+
 /// A stream without end does not keep a pod beyond its budget.
 #[tokio::test]
 async fn work_without_end_is_cut_a_minute_after_the_budget_is_spent() {
