@@ -40,7 +40,7 @@ impl Hub {
         };
         let sightings = self.sightings();
         let is_known = sightings.listened(now) >= KNOWN_AFTER && !self.settings.pool;
-        if !is_known || sightings.workers(now).is_empty() {
+        if !is_known || !sightings.is_anybody(now) {
             return false;
         }
         let heard = sightings.heard_within(RESTART, now);

@@ -137,14 +137,17 @@ impl Sightings {
 
     /// The workers that reported within the time that they named.
     pub(crate) fn workers(&self, now: Moment) -> Vec<SeenWorker> {
-        let valid = |(report, at): &&(Report, Moment)| {
-            now.since(*at) < Duration::from_millis(report.valid_ms).min(MOST_VALID)
-        };
         let seen = |(report, at): &(Report, Moment)| SeenWorker {
             report: report.clone(),
             age: now.since(*at),
         };
-        self.reports.values().filter(valid).map(seen).collect()
+        let reports = self.reports.values();
+        reports.filter(|it| is_valid(it, now)).map(seen).collect()
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_anybody(&self, now: Moment) -> bool {
+        self.reports.values().any(|it| is_valid(it, now))
     }
 
     /// By deployment: the workers that take its jobs, and those that hold it.
@@ -190,6 +193,11 @@ impl Sightings {
         self.lives
             .retain(|_, heard| now.since(heard.at) < REMEMBERED);
     }
+}
+
+/// Whether it was said within the time that it names.
+fn is_valid((report, at): &(Report, Moment), now: Moment) -> bool {
+    now.since(*at) < Duration::from_millis(report.valid_ms).min(MOST_VALID)
 }
 
 const fn takes(report: &Report) -> bool {
