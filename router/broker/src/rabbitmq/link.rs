@@ -30,10 +30,16 @@ enum State {
 }
 
 impl Link {
-    /// Begins to connect.
-    pub(super) fn start(uri: AMQPUri, declared: Arc<Declared>, clock: Clock) -> Self {
+    /// Begins to connect, to `purpose`.
+    pub(super) fn start(
+        purpose: &'static str,
+        uri: AMQPUri,
+        declared: Arc<Declared>,
+        clock: Clock,
+    ) -> Self {
         let (sender, state) = watch::channel(State::Down("not connected yet".into()));
         let keeper = Keeper {
+            purpose,
             uri,
             declared,
             clock: clock.clone(),
@@ -78,6 +84,8 @@ impl State {
 
 /// What opens sessions for a link.
 struct Keeper {
+    /// As the log names it: a process has two links.
+    purpose: &'static str,
     uri: AMQPUri,
     declared: Arc<Declared>,
     clock: Clock,
@@ -109,7 +117,7 @@ impl Keeper {
     /// Says why there is no session, in the log once for each reason.
     fn tell(&self, why: &str, told: &mut String) {
         if !self.state.is_closed() && why != told {
-            tracing::warn!(%why, "no connection to the broker");
+            tracing::warn!(to = self.purpose, %why, "no connection to the broker");
             why.clone_into(told);
         }
         let _ = self.state.send(State::Down(why.into()));
@@ -126,7 +134,7 @@ impl Keeper {
 
     /// Offers `session` until it is lost; then says why it was.
     async fn hold(&self, session: Arc<Session>) -> String {
-        tracing::info!("connected to the broker");
+        tracing::info!(to = self.purpose, "connected to the broker");
         let _ = self.state.send(State::Up(session.clone()));
         tokio::select! {
             () = session.watch() => {}

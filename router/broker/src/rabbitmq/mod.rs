@@ -70,8 +70,8 @@ impl RabbitMq {
         let aside = Aside::new(uri.clone(), clock.clone());
         let declared = Declared::new(aside, names.clone(), limits.clone(), clock.clone());
         let declared = Arc::new(declared);
-        let link = || Link::start(uri.clone(), declared.clone(), clock.clone());
-        let (publishing, consumers) = (link(), link());
+        let link = |purpose| Link::start(purpose, uri.clone(), declared.clone(), clock.clone());
+        let (publishing, consumers) = (link("publish"), link("consume"));
         let shared = Arc::new(Shared {
             publisher: Publisher::new(publishing, declared.clone(), clock.clone()),
             consumers,

@@ -97,7 +97,7 @@ impl Agent {
                     if let Err(error) = heard
                         && trouble.begins()
                     {
-                        tracing::warn!(%error, "the broker cannot be listened to");
+                        tracing::warn!(?topic, %error, "the broker cannot be listened to");
                     }
                     clock.sleep(LISTEN_AGAIN).await;
                 }
@@ -163,7 +163,7 @@ async fn listen(
     use futures_util::StreamExt;
     let mut said = broker.listen(topic).await?;
     if trouble.ends() {
-        tracing::info!("the broker is listened to again");
+        tracing::info!(?topic, "the broker is listened to again");
     }
     while let Some(body) = said.next().await {
         let event = match topic {
