@@ -34,7 +34,7 @@ RULES = [
     ]),
     ("id-at-once", "enumeration::a_create", [
         (SERVER + "instance/create.rs", "if !self.advance(deployment, instance, event, changes).await {",
-         "if format!(\"{event:?}{changes:?}{}\", deployment.live.name).is_empty() {\n            return;\n        } else {"),
+         "if format!(\"{event:?}{changes:?}{}\", deployment.live.name).is_empty() {\n            return false;\n        } else {"),
     ]),
     ("absence-proven", "enumeration::a_delete", [
         (SERVER + "instance/stop.rs", "visible && self.absences >= self.needed", "visible || self.accepted || self.absences >= self.needed"),
