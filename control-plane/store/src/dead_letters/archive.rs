@@ -51,25 +51,19 @@ pub struct DeadLetterLimits {
 /// [`StoreError::Unavailable`](crate::StoreError::Unavailable) and
 /// [`StoreError::Corrupt`](crate::StoreError::Corrupt) alone.
 impl Store {
-    /// Keeps a letter that was seen at `now`; whether it is a new one. Of one
-    /// that is kept already only the attempts and when it was last seen change.
+    /// Keeps a letter that was seen at `now`; whether it is a new one. One that
+    /// is kept already is told again, not tried again: it stays as it is.
     ///
     /// # Errors
     /// Only the common ones.
     pub async fn archive_dead_letter(&self, new: &NewDeadLetter, now: i64) -> Result<bool> {
         let mut tx = self.begin().await?;
-        let is_new = match insert(&mut tx, new, now).await? {
-            Some(seq) => {
-                keep_payload(&mut tx, seq, new.payload.as_deref()).await?;
-                true
-            }
-            None => {
-                see_again(&mut tx, new, now).await?;
-                false
-            }
-        };
+        let added = insert(&mut tx, new, now).await?;
+        if let Some(seq) = added {
+            keep_payload(&mut tx, seq, new.payload.as_deref()).await?;
+        }
         tx.commit().await?;
-        Ok(is_new)
+        Ok(added.is_some())
     }
 
     /// Forgets what goes beyond `limits` at `now`, but no letter that is being
@@ -132,19 +126,6 @@ async fn keep_payload(
         .bind(payload)
         .execute(conn)
         .await?;
-    Ok(())
-}
-
-async fn see_again(conn: &mut SqliteConnection, new: &NewDeadLetter, now: i64) -> Result<()> {
-    sqlx::query(
-        "update dead_letters set attempts = max(attempts, ?), last_seen = max(last_seen, ?)
-         where id = ?",
-    )
-    .bind(new.attempts)
-    .bind(now)
-    .bind(&new.id)
-    .execute(conn)
-    .await?;
     Ok(())
 }
 
