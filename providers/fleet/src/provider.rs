@@ -174,11 +174,9 @@ impl Provider for Fleet {
 
     async fn list(&self, owner: &str, _: Option<&str>) -> Result<InstancePage, ProviderError> {
         // Whoever asks how the fleet is learns it by this.
-        self.hub.broker.available().map_err(|_| {
-            ProviderError::new(
-                ProviderErrorKind::Unavailable,
-                "the broker cannot be reached",
-            )
+        self.hub.broker.available().map_err(|error| {
+            let why = error.obstacle().to_string();
+            ProviderError::new(ProviderErrorKind::Unavailable, why)
         })?;
         let deployments = self.hub.deployments();
         let of_owner = deployments.of(owner);

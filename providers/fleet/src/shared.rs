@@ -87,8 +87,6 @@ impl SharedFleet for Fleet {
 
 fn unavailable(error: &BrokerError) -> ProviderError {
     tracing::debug!(%error, "dead letters cannot be had");
-    ProviderError::new(
-        ProviderErrorKind::Unavailable,
-        "the broker cannot be reached",
-    )
+    let why = error.obstacle().to_string();
+    ProviderError::new(ProviderErrorKind::Unavailable, why)
 }

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 
 pub use delivery::{Delivery, Settle};
-pub use error::{BrokerError, Lost};
+pub use error::{BrokerError, Lost, Obstacle};
 pub use limits::Limits;
 pub use memory::MemoryBroker;
 pub use rabbitmq::{NotAnAddress, RabbitMq, RabbitMqAddress};

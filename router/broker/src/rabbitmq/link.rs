@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lapin::ErrorKind;
+use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
 use lapin::uri::AMQPUri;
 use thermocline_clock::Clock;
 use thermocline_policy::Moment;
@@ -9,7 +11,7 @@ use tokio::sync::watch;
 use super::declared::Declared;
 use super::session::Session;
 use super::topology;
-use crate::BrokerError;
+use crate::{BrokerError, Obstacle};
 
 /// Between two attempts to connect: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -25,8 +27,15 @@ pub(super) struct Link {
 #[derive(Clone)]
 enum State {
     /// There is none, and why.
-    Down(Arc<str>),
+    Down(Arc<Away>),
     Up(Arc<Session>),
+}
+
+/// Why there is no session.
+#[derive(Debug)]
+struct Away {
+    why: String,
+    obstacle: Obstacle,
 }
 
 impl Link {
@@ -37,7 +46,8 @@ impl Link {
         declared: Arc<Declared>,
         clock: Clock,
     ) -> Self {
-        let (sender, state) = watch::channel(State::Down("not connected yet".into()));
+        let (sender, state) =
+            watch::channel(State::Down(Away::lost("not connected yet".into()).into()));
         let keeper = Keeper {
             purpose,
             uri,
@@ -73,12 +83,33 @@ impl Link {
 
 impl State {
     fn session(&self) -> Result<Arc<Session>, BrokerError> {
-        let away = |why: &str| BrokerError::new(format!("away: {why}"));
         match self {
-            State::Up(session) if session.is_lost() => Err(away(&session.reason())),
+            State::Up(session) if session.is_lost() => Err(Away::lost(session.reason()).error()),
             State::Up(session) => Ok(session.clone()),
-            State::Down(why) => Err(away(why)),
+            State::Down(away) => Err(away.error()),
         }
+    }
+}
+
+impl Away {
+    /// There was a session.
+    fn lost(why: String) -> Self {
+        Away {
+            why,
+            obstacle: Obstacle::Unreached,
+        }
+    }
+
+    /// None could be opened.
+    fn unopened(error: &BrokerError) -> Self {
+        Away {
+            why: detailed(error),
+            obstacle: obstacle(error),
+        }
+    }
+
+    fn error(&self) -> BrokerError {
+        BrokerError::new(format!("away: {}", self.why)).kept_out_by(self.obstacle)
     }
 }
 
@@ -98,14 +129,14 @@ impl Keeper {
         let mut told = String::new();
         while !self.state.is_closed() {
             let opened_at = self.clock.now();
-            let why = match self.open().await {
+            let away = match self.open().await {
                 Ok(session) => {
                     told.clear();
-                    self.hold(session).await
+                    Away::lost(self.hold(session).await)
                 }
-                Err(error) => detailed(&error),
+                Err(error) => Away::unopened(&error),
             };
-            self.tell(&why, &mut told);
+            self.tell(away, &mut told);
             if self.clock.now().since(opened_at) > LONGEST_PAUSE * 2 {
                 pause = FIRST_PAUSE;
             }
@@ -115,12 +146,12 @@ impl Keeper {
     }
 
     /// Says why there is no session, in the log once for each reason.
-    fn tell(&self, why: &str, told: &mut String) {
-        if !self.state.is_closed() && why != told {
-            tracing::warn!(to = self.purpose, %why, "no connection to the broker");
-            why.clone_into(told);
+    fn tell(&self, away: Away, told: &mut String) {
+        if !self.state.is_closed() && away.why != *told {
+            tracing::warn!(to = self.purpose, why = %away.why, "no connection to the broker");
+            away.why.clone_into(told);
         }
-        let _ = self.state.send(State::Down(why.into()));
+        let _ = self.state.send(State::Down(away.into()));
     }
 
     /// A session of a broker that has what every installation has.
@@ -149,5 +180,18 @@ fn detailed(error: &BrokerError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{}: {source}", error.detail()),
         None => error.detail().to_owned(),
+    }
+}
+
+/// Whether it was the broker that said no, and to what.
+fn obstacle(error: &BrokerError) -> Obstacle {
+    let source = std::error::Error::source(error).and_then(|it| it.downcast_ref());
+    let Some(ErrorKind::ProtocolError(said)) = source.map(lapin::Error::kind) else {
+        return Obstacle::Unreached;
+    };
+    match said.kind() {
+        AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => Obstacle::User,
+        AMQPErrorKind::Hard(AMQPHardError::NOTALLOWED) => Obstacle::VirtualHost,
+        _ => Obstacle::Unreached,
     }
 }

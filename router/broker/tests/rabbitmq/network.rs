@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use thermocline_broker::{Broker, Deliveries, Delivery, Limits, Lost, RabbitMq, RabbitMqAddress};
+use thermocline_broker::{
+    Broker, Deliveries, Delivery, Limits, Lost, Obstacle, RabbitMq, RabbitMqAddress,
+};
 use thermocline_clock::Clock;
 
 use crate::scene::{Scene, until};
@@ -92,6 +94,27 @@ async fn a_broker_that_comes_later_is_found() {
     })
     .await;
     assert!(!told_of(&unwelcome).contains("guest%20"));
+}
+
+/// Nobody looks for a network that is down where a word of the URL is wrong.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_refused_learns_that_the_broker_was_reached_and_what_it_refused() {
+    let Some(mut scene) = Scene::open(Limits::default()).await else {
+        return;
+    };
+    let url = scene.server.url();
+    let kept_out_by = async |url: String, by: Obstacle| {
+        let address = RabbitMqAddress::parse(&url).unwrap();
+        let broker = RabbitMq::start(address, "two", Limits::default(), Clock::system());
+        let obstacle = || broker.available().err().map(|error| error.obstacle());
+        until(&by.to_string(), || obstacle() == Some(by)).await;
+    };
+    kept_out_by(url.replace("guest:guest", "guest:guess"), Obstacle::User).await;
+    kept_out_by(format!("{url}/nowhere"), Obstacle::VirtualHost).await;
+    scene.server.kill();
+    until("it is away", || scene.broker.available().is_err()).await;
+    let away = scene.broker.available().unwrap_err();
+    assert_eq!(away.obstacle(), Obstacle::Unreached);
 }
 
 fn told_of(broker: &RabbitMq) -> String {
