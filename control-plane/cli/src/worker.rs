@@ -100,7 +100,10 @@ pub(crate) async fn run(args: &Worker) -> Result<(), Failure> {
     })
     .await?;
     let health = health::serve(args.health, worker.state(), &clock)?;
-    eprintln!("worker {} pulls; its health at http://{health}", args.name);
+    eprintln!(
+        "worker {} started; its health at http://{health}",
+        args.name
+    );
     tokio::select! {
         () = signals.next() => {}
         () = worker.ended() => return Err(Failure::fault("the worker ended by itself")),

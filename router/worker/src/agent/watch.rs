@@ -75,7 +75,7 @@ impl Agent {
                 self.stop_taking();
             }
             (Phase::Down, true) => {
-                tracing::info!("the runtime is up: jobs are taken");
+                tracing::info!("the runtime is up");
                 self.phase = Phase::Taking;
                 self.next_look = self.clock.now();
                 self.settle_access();

@@ -49,7 +49,7 @@ impl Scene {
         ]);
         args.extend(more);
         let worker = self.server.setup().spawn(&args);
-        worker.err.wait_for("jobs are taken").await;
+        worker.err.wait_for("the runtime is up").await;
         worker
     }
 
