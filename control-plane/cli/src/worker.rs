@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::deployment_name;
 use crate::failure::Failure;
+use crate::output::note;
 use crate::serve::{QUEUES, Signals, log_to_stderr};
 
 pub(crate) use config::{WorkerConfig, WorkerRuntime, read};
@@ -100,10 +101,10 @@ pub(crate) async fn run(args: &Worker) -> Result<(), Failure> {
     })
     .await?;
     let health = health::serve(args.health, worker.state(), &clock)?;
-    eprintln!(
+    note(&format!(
         "worker {} started; its health at http://{health}",
         args.name
-    );
+    ));
     tokio::select! {
         () = signals.next() => {}
         () = worker.ended() => return Err(Failure::fault("the worker ended by itself")),
