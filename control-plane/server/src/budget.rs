@@ -297,7 +297,8 @@ impl ControlPlane {
         let fits = ceilings.start(&spending, Some(NanoUsd(0)), self.calendar());
         let why = fits.err()?;
         if let Some(real) = UsdPerSecond::hourly(real.as_usd()) {
-            deployment.with_spec(|spec| self.overrule_price(spec, Tier::Pod, real));
+            let begun = instance.since;
+            deployment.with_spec(|spec| self.overrule_price(spec, Tier::Pod, real, begun));
         }
         Some(self.over_budget(why))
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use thermocline_policy::{Prices, Spec, Tier, UsdPerSecond};
+use thermocline_policy::{Moment, Prices, Spec, Tier, UsdPerSecond};
 use thermocline_provider::{Offer, OfferQuery, Provider};
 use tokio::sync::Notify;
 
@@ -126,10 +126,17 @@ impl ControlPlane {
     /// A pod turned out to cost `real`, which is more than budgets hold, whatever
     /// was asked for it. What is gone is not what comes next, so its provider is
     /// asked anew, once; see [`Quote::overrule`].
-    pub(crate) fn overrule_price(self: &Arc<Self>, spec: &Spec, tier: Tier, real: UsdPerSecond) {
+    pub(crate) fn overrule_price(
+        self: &Arc<Self>,
+        spec: &Spec,
+        tier: Tier,
+        real: UsdPerSecond,
+        begun: Moment,
+    ) {
         if let Some(wanted) = Wanted::of(spec, tier) {
             let now = self.clock.now();
-            self.quotes.note(wanted, |quote| quote.overrule(real, now));
+            self.quotes
+                .note(wanted, |quote| quote.overrule(real, begun, now));
             self.price(spec, tier);
         }
     }

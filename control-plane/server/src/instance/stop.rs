@@ -13,6 +13,9 @@ use crate::deployment::Controlled;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// Between two looks while the provider answers.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
+/// The same where it does not know the instance, and its lists prove nothing: whoever
+/// is there and paid for needs the account's calls more.
+const LONGEST_UNTOLD: Duration = Duration::from_secs(30);
 /// Between two attempts while it refuses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Complete lists without it, in a row, that confirm an absence.
@@ -27,6 +30,8 @@ struct Effort {
     needed: u32,
     /// Looks in a row that did not find it.
     absences: u32,
+    /// Whether the last answer told neither that it is there nor that it is not.
+    untold: bool,
     /// Refusals since the last answer.
     failures: u32,
     pause: Duration,
@@ -41,14 +46,17 @@ impl Effort {
             began: now,
             needed: if is_known { LISTS } else { SEARCHES },
             absences: 0,
+            untold: false,
             failures: 0,
             pause: FIRST_PAUSE,
             accepted: false,
         }
     }
 
-    fn answered(&mut self, absent: bool) {
+    fn answered(&mut self, look: &Look) {
+        let absent = matches!(look, Look::Absent);
         self.absences = if absent { self.absences + 1 } else { 0 };
+        self.untold = matches!(look, Look::Untold);
         // The first absence is confirmed soon, however long the wait for it was.
         if self.failures > 0 || self.absences == 1 {
             (self.failures, self.pause) = (0, FIRST_PAUSE);
@@ -68,11 +76,12 @@ impl Effort {
 
     /// The pause before the next look; longer each time.
     fn next_pause(&mut self) -> Duration {
-        let longest = match self.failures {
-            0 => LONGEST_LOOK,
+        let longest = match (self.failures, self.untold) {
+            (0, false) => LONGEST_LOOK,
+            (0, true) => LONGEST_UNTOLD,
             _ => LONGEST_PAUSE,
         };
-        let pause = self.pause;
+        let pause = self.pause.min(longest);
         self.pause = (pause * 2).min(longest);
         pause
     }
@@ -96,7 +105,7 @@ impl ControlPlane {
             match step {
                 Ok(Look::Found) => return,
                 Ok(look) => {
-                    effort.answered(matches!(look, Look::Absent));
+                    effort.answered(&look);
                     deployment.set_last_error(why_untold(instance, &look));
                 }
                 Err(error) => {

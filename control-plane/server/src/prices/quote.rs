@@ -48,11 +48,11 @@ impl Quote {
         }
     }
 
-    /// A pod turned out to cost `real`. What the provider asks for now is believed
-    /// once more; where the next turns out so too within the hour, it is not, but
-    /// what that cost, as long as any price.
-    pub(super) fn overrule(&mut self, real: UsdPerSecond, now: Moment) {
-        let lately = |at: Moment| now.since(at) < MISTRUST;
+    /// A pod that was `begun` then turned out to cost `real`. What the provider asks
+    /// for now is believed once more; where a pod that was begun later turns out so
+    /// too within the hour, it is not, but what that cost, as long as any price.
+    pub(super) fn overrule(&mut self, real: UsdPerSecond, begun: Moment, now: Moment) {
+        let lately = |at: Moment| begun > at && now.since(at) < MISTRUST;
         let again = self.overruled.replace(now).is_some_and(lately);
         (self.price, self.asked, self.told) = (Some(real), again, None);
         self.ask_after = match again {
@@ -78,10 +78,10 @@ mod tests {
     fn after_a_pod_that_was_dearer_offers_are_asked_for_and_believed_once() {
         let mut quote = Quote::default();
         quote.learn(Some(hourly(1.0)), at(0));
-        quote.overrule(hourly(50.0), at(5));
+        quote.overrule(hourly(50.0), at(1), at(5));
         assert!(!quote.asked && quote.falls_due(at(5)) && !quote.falls_due(at(6)));
         quote.learn(Some(hourly(1.0)), at(6));
-        quote.overrule(hourly(50.0), at(10));
+        quote.overrule(hourly(50.0), at(7), at(10));
         assert!(quote.asked && !quote.falls_due(at(609)));
         assert_eq!(quote.price, Some(hourly(50.0)));
         assert!(quote.falls_due(at(610)), "no price is believed for ever");
@@ -96,19 +96,28 @@ mod tests {
         quote.refuses();
         assert!(!quote.falls_due(at(119)), "it is asked, once");
         assert!(quote.falls_due(at(120)));
-        for at_seconds in [122, 130] {
-            quote.overrule(hourly(5.0), at(at_seconds));
+        for (begun, now) in [(121, 122), (123, 130)] {
+            quote.overrule(hourly(5.0), at(begun), at(now));
         }
         quote.refuses();
         assert!(!quote.falls_due(at(300)));
     }
 
     #[test]
+    fn pods_that_ran_together_and_became_dear_together_are_one_that_did() {
+        let mut quote = Quote::default();
+        quote.overrule(hourly(50.0), at(0), at(100));
+        quote.learn(Some(hourly(50.0)), at(101));
+        quote.overrule(hourly(50.0), at(1), at(102));
+        assert!(!quote.asked && quote.falls_due(at(102)));
+    }
+
+    #[test]
     fn an_hour_later_offers_have_another_chance() {
         let mut quote = Quote::default();
-        quote.overrule(hourly(50.0), at(0));
+        quote.overrule(hourly(50.0), at(0), at(0));
         quote.learn(Some(hourly(1.0)), at(1));
-        quote.overrule(hourly(50.0), at(3600));
+        quote.overrule(hourly(50.0), at(2), at(3600));
         assert!(!quote.asked && quote.falls_due(at(3600)));
     }
 }

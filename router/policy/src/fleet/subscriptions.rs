@@ -123,7 +123,7 @@ fn verdict(
     let Some(terms) = queue.terms else {
         return Verdict::Refused(LeaveReason::Gone);
     };
-    if !fits(worker, terms) {
+    if !fits(worker, queue, terms) {
         return Verdict::Refused(LeaveReason::Unfit);
     }
     if over_cap(worker, queue, terms, scoring) {
@@ -135,11 +135,13 @@ fn verdict(
     Verdict::Wanted(score(worker, queue, terms, scoring, now))
 }
 
-/// Whether a model on `terms` is for this worker, and could ever be loaded here.
-fn fits(worker: &WorkerView, terms: &Terms) -> bool {
+/// Whether the model of `queue` is for this worker, and is here or could ever be
+/// loaded: a pinned one leaves no second place of its size, and has its own.
+fn fits(worker: &WorkerView, queue: &QueueView, terms: &Terms) -> bool {
     let able = |device: &&super::Mib| **device >= terms.share();
-    worker.reported.shape == terms.shape
-        && worker.devices.iter().filter(able).count() >= terms.spread()
+    let is_here = queue.residence != Residence::Absent;
+    let has_room = || worker.devices.iter().filter(able).count() >= terms.spread();
+    worker.reported.shape == terms.shape && (is_here || has_room())
 }
 
 /// Whether the cap leaves no place for this worker.
@@ -159,7 +161,9 @@ fn presses(worker: &WorkerView, queue: &QueueView, scoring: &Scoring) -> bool {
     let waits = queue.waiting > 0 && queue.oldest >= scoring.yield_after;
     waits
         && queue.terms.is_some_and(|terms| {
-            !terms.preemptible && fits(worker, terms) && !over_cap(worker, queue, terms, scoring)
+            !terms.preemptible
+                && fits(worker, queue, terms)
+                && !over_cap(worker, queue, terms, scoring)
         })
 }
 

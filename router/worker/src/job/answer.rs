@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, StatusCode};
 use thermocline_wire::fleet::{FailureKind, Grant, Job, Refusal, ResultHead};
 
 use super::execute::failed;
@@ -39,6 +39,10 @@ impl Bench {
         response: RunResponse,
         times: Times,
     ) -> Outcome {
+        if is_bodiless(&grant.method, response.status) {
+            let head = head(grant, &response, times);
+            return self.piece(job, &head, Bytes::new()).await;
+        }
         let length = known_length(&response.headers);
         let compress = worth_compressing(&response.headers);
         let mut head = head(grant, &response, times);
@@ -130,6 +134,11 @@ fn refused(refusal: Refusal) -> Outcome {
 
 fn broke_off() -> Outcome {
     failed(FailureKind::RuntimeFailed, None, "the model broke off")
+}
+
+/// Whether the length that the head says is of a body that does not come: RFC 9110, 6.4.1.
+fn is_bodiless(method: &str, status: StatusCode) -> bool {
+    method == "HEAD" || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
 }
 
 fn known_length(headers: &HeaderMap) -> Option<u64> {

@@ -119,6 +119,21 @@ async fn a_request_reaches_the_model_as_it_is_and_so_does_its_answer() {
 }
 
 #[tokio::test]
+async fn a_head_alone_says_the_length_of_what_does_not_come() {
+    let scene = Scene::new(Script::always(Reply::ok("a body"))).await;
+    let _worker = scene.worker("gpu-1");
+    let mut client = scene.client().await;
+    let head = client.request("HEAD", "/d/m/x").send().await.unwrap();
+    assert_eq!(
+        (head.status, head.header("content-length")),
+        (200, Some("6"))
+    );
+    assert!(head.body.is_empty());
+    let whole = client.request("GET", "/d/m/x").send().await.unwrap();
+    assert_eq!(whole.text(), "a body");
+}
+
+#[tokio::test]
 async fn a_result_comes_as_it_is_made() {
     let gate = Gate::new();
     let reply = Reply::new(200).gated(&gate).chunked();

@@ -279,6 +279,30 @@ fn what_can_never_fit_or_is_not_for_this_worker_is_never_joined() {
     );
 }
 
+/// What `devices` still offer is what pinned models leave: less than one of them needs,
+/// where it takes more than half.
+#[test]
+fn a_pinned_model_that_is_here_is_served_though_no_second_one_would_fit() {
+    let terms = Terms {
+        memory: Mib(70_000),
+        pinned: true,
+        ..terms()
+    };
+    let left_over = [Mib(10_000)];
+    let worker = WorkerView {
+        devices: &left_over,
+        ..worker("a", &[])
+    };
+    for residence in [Residence::Loading, Residence::Resident] {
+        let view = QueueView {
+            residence,
+            waiting: 1,
+            ..queue("pinned", &terms)
+        };
+        assert_eq!(joined(&decide(&worker, &[view], 0.0)), ["pinned"]);
+    }
+}
+
 #[test]
 fn the_cap_holds_except_for_what_is_pinned() {
     let capped = Terms {
