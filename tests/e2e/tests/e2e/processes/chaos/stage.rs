@@ -134,7 +134,7 @@ async fn worker(setup: &Setup, number: usize) -> Running {
         "--health",
         "127.0.0.1:0",
     ]);
-    worker.err.wait_for("pulls").await;
+    worker.err.wait_for("the runtime is up").await;
     worker
 }
 
