@@ -19,7 +19,7 @@ use crate::series::usd_per_hour;
 /// How often they are read.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long the rest of many waits, so that the first are drawn before it comes.
-const REST: Duration = Duration::from_millis(200);
+const REMAINDER_AFTER: Duration = Duration::from_millis(200);
 /// So many are told alone at first: a page has something to draw at once.
 const FIRST: usize = 50;
 
@@ -40,7 +40,7 @@ pub(crate) fn stream(control: Arc<ControlPlane>) -> impl Stream<Item = Event> + 
         let clock: Clock = control.clock.clone();
         match told {
             Told::Nothing => {}
-            Told::Some(_) => clock.sleep(REST).await,
+            Told::Some(_) => clock.sleep(REMAINDER_AFTER).await,
             Told::All(_) => clock.sleep(EVERY).await,
         }
         let most = match told {

@@ -1,31 +1,18 @@
 // The views under the traffic of `thermocline demo`.
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { Console, launch } from '../support/browser';
+import { expect, test } from 'vitest';
+import type { Console } from '../support/browser';
 import { Server, until } from '../support/server';
+import { Stage } from '../support/stage';
 
-let server: Server;
-let browser: Browser;
-let open: Console | undefined;
-
-beforeAll(async () => {
-  [server, browser] = await Promise.all([Server.demo(), launch()]);
+const stage = Stage.of(async () => {
+  const server = await Server.demo();
   // The first promotion comes within seconds; views have something to show then.
   await until(async () => (await server.call('GET', '/decisions')).body.items.length > 0);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.clear();
-});
-afterEach(async () => {
-  const wrong = open?.wrong;
-  await open?.close();
-  open = undefined;
-  expect(wrong ?? []).toEqual([]);
+  return server;
 });
 
 async function view(path: string, options = {}): Promise<Console> {
-  open = await Console.open(browser, server, options);
+  const open = await stage.open(options);
   await open.go(path);
   return open;
 }
@@ -34,10 +21,10 @@ test('the tiers: where everything is, and what it costs now', async () => {
   const console = await view('');
   await console.card('vision', 'dedicated').waitFor();
   await until(async () => (await console.page.locator('[data-name]').count()) >= 5);
-  const pods = (await server.call('GET', '/instances')).body.items;
+  const pods = (await stage.server.call('GET', '/instances')).body.items;
   expect(pods.length).toBeGreaterThan(0);
   await until(async () => {
-    const { items } = (await server.call('GET', '/instances')).body;
+    const { items } = (await stage.server.call('GET', '/instances')).body;
     const total = items.reduce(
       (sum: number, it: { usd_per_hour: number | null }) => sum + (it.usd_per_hour ?? 0),
       0,
@@ -92,11 +79,13 @@ test('a deployment: where else its lines could be, and what that would have cost
   await dialog.getByText(/curl -X PATCH .*promote_rps/).waitFor();
   await dialog.getByRole('button', { name: 'Put in force', exact: true }).click();
   await dialog.waitFor({ state: 'hidden' });
-  const { body } = await server.call('GET', '/deployments/chat');
+  const { body } = await stage.server.call('GET', '/deployments/chat');
   expect(body.spec.policy.promote_rps).toBe(wanted);
   await page.getByText('Drag a line in the chart').waitFor();
   const { policy } = body.spec;
-  await server.call('PATCH', '/deployments/chat', { policy: { ...policy, promote_rps: before } });
+  await stage.server.call('PATCH', '/deployments/chat', {
+    policy: { ...policy, promote_rps: before },
+  });
 });
 
 test('the specification: a mistake is shown at its field', async () => {

@@ -1,32 +1,15 @@
 // The shared fleet: who holds what, what waits, and what failed for good.
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { Console, launch } from '../support/browser';
+import { expect, test } from 'vitest';
 import { Fleet, queue, worker } from '../support/fleet';
 import { Server } from '../support/server';
+import { Stage } from '../support/stage';
 
 const TRAP = `<img src=x onerror="window.caught=1"><script>window.caught=1</script>`;
 
-let server: Server;
-let browser: Browser;
-let open: Console | undefined;
-
-beforeAll(async () => {
-  [server, browser] = await Promise.all([Server.serve(), launch()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.clear();
-});
-afterEach(async () => {
-  const wrong = open?.wrong;
-  await open?.close();
-  open = undefined;
-  expect(wrong ?? []).toEqual([]);
-});
+const stage = Stage.of(() => Server.serve());
 
 test('without a fleet each part says what to type', async () => {
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   const { page } = open;
   await page.keyboard.press('g');
   await page.keyboard.press('f');
@@ -41,7 +24,7 @@ test('workers are shown with what they hold and how fast they load, queues with 
   const fleet = new Fleet();
   fleet.workers = [worker('gpu-1', ['sdxl', 'bert'], 0.2), worker('gpu-2', [], 4.2)];
   fleet.queues = [queue('bert', 0, ['gpu-1']), queue('llama', 7, [])];
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   const { page } = open;
   await fleet.answer(page);
   await open.go('fleet');
@@ -67,7 +50,7 @@ test('a dead letter is looked at, replayed and discarded, and its words stay tex
     TRAP,
     'two workers died with it in hand, or their runtimes did',
   );
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   const { page } = open;
   await fleet.answer(page);
   await open.go('fleet');
@@ -104,7 +87,7 @@ test('letters that failed alike are replayed together', async () => {
     'no answer',
     'two workers died with it in hand, or their runtimes did',
   );
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   const { page } = open;
   await fleet.answer(page);
   await open.go('fleet');

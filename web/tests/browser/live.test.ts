@@ -1,15 +1,11 @@
 // What happens at a server of the tests' own, step by step.
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { Console, launch, timed } from '../support/browser';
+import { expect, test } from 'vitest';
+import { timed } from '../support/browser';
 import { Server, TOKEN, until } from '../support/server';
+import { Stage } from '../support/stage';
 
 /** What people may have to wait until they see what has happened, ms. */
 const SOON = 2000;
-
-let server: Server;
-let browser: Browser;
-let open: Console | undefined;
 
 function both(name: string) {
   const tiers = {
@@ -20,34 +16,26 @@ function both(name: string) {
   return { name, image: 'demo/model', tiers, policy };
 }
 
-beforeAll(async () => {
-  [server, browser] = await Promise.all([Server.serve(), launch()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.clear();
-});
-afterEach(async () => {
-  const wrong = open?.wrong;
-  await open?.close();
-  open = undefined;
-  // The server may have been stopped when a test failed.
-  await server.start();
-  await server.empty();
-  expect(wrong ?? []).toEqual([]);
-});
+const stage = Stage.of(
+  () => Server.serve(),
+  async (server) => {
+    // It may have been stopped when a test failed.
+    await server.start();
+    await server.empty();
+  },
+);
 
 test('nobody is let in without the token, and the token is kept nowhere', async () => {
-  const context = await browser.newContext();
+  const context = await stage.browser.newContext();
   const page = await context.newPage();
-  await page.goto(`${server.url}/console/`);
+  await page.goto(`${stage.server.url}/console/`);
   await page.getByLabel('Admin token').fill('tc_wrong');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('alert').getByText('not the admin token').waitFor();
   await page.getByLabel('Admin token').fill(TOKEN);
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('Live', { exact: true }).waitFor();
-  const [cookie, ...others] = await context.cookies(`${server.url}/api/v1/`);
+  const [cookie, ...others] = await context.cookies(`${stage.server.url}/api/v1/`);
   expect(others).toEqual([]);
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/api/v1' });
   expect(cookie?.value).not.toContain(TOKEN);
@@ -57,49 +45,48 @@ test('nobody is let in without the token, and the token is kept nowhere', async 
   await page.getByText('Live', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByLabel('Admin token').waitFor();
-  expect(await context.cookies(`${server.url}/api/v1/`)).toEqual([]);
+  expect(await context.cookies(`${stage.server.url}/api/v1/`)).toEqual([]);
   await context.close();
 });
 
 test('a cookie changes nothing from another origin', async () => {
-  open = await Console.open(browser, server);
-  const cookies = await open.page.context().cookies(`${server.url}/api/v1/`);
+  const open = await stage.open();
+  const cookies = await open.page.context().cookies(`${stage.server.url}/api/v1/`);
   const cookie = cookies.map((it) => `${it.name}=${it.value}`).join('; ');
   const call = (origin: string | undefined) => {
     const headers = { cookie, ...(origin ? { origin } : {}) };
-    return fetch(`${server.url}/api/v1/deployments/none`, { method: 'DELETE', headers });
+    return fetch(`${stage.server.url}/api/v1/deployments/none`, { method: 'DELETE', headers });
   };
-  const request = `http://127.0.0.1:${server.requests}`;
+  const request = `http://127.0.0.1:${stage.server.requests}`;
   for (const origin of [undefined, 'null', request, 'https://evil.example']) {
     expect((await call(origin)).status, String(origin)).toBe(403);
   }
-  expect((await call(server.url)).status).toBe(404);
+  expect((await call(stage.server.url)).status).toBe(404);
 });
 
 test('the first thing an empty console says is what to type', async () => {
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   await open.page.getByText('No deployments yet').waitFor();
   await open.page.getByText('thermocline deploy chat.yaml').waitFor();
   await open.shot('empty');
 });
 
 test('b48: idle, running, stopped and failed are four words, each soon on the page', async () => {
-  await server.deploy(both('words'));
-  await server.deploy({ name: 'broken', image: 'demo/model', tiers: { local: {} } });
-  open = await Console.open(browser, server);
+  await stage.server.deploy(both('words'));
+  await stage.server.deploy({ name: 'broken', image: 'demo/model', tiers: { local: {} } });
+  const open = await stage.open();
   const { page } = open;
   await open.card('words', 'idle').getByText('idle').waitFor();
 
-  expect(await server.request('words')).toBe(200);
-  const running = () =>
-    (open as Console).card('words', 'serverless').getByText('running').waitFor();
+  expect(await stage.server.request('words')).toBe(200);
+  const running = () => open.card('words', 'serverless').getByText('running').waitFor();
   expect(await timed(running)).toBeLessThan(SOON);
 
-  await server.call('POST', '/deployments/words/sleep');
-  const stopped = () => (open as Console).card('words', 'stopped').getByText('stopped').waitFor();
+  await stage.server.call('POST', '/deployments/words/sleep');
+  const stopped = () => open.card('words', 'stopped').getByText('stopped').waitFor();
   expect(await timed(stopped)).toBeLessThan(SOON);
 
-  expect(await server.request('broken')).toBe(503);
+  expect(await stage.server.request('broken')).toBe(503);
   const failed = open.card('broken', 'failed');
   expect(await timed(() => failed.getByText('failed', { exact: true }).waitFor())).toBeLessThan(
     SOON,
@@ -119,8 +106,8 @@ test('b48: idle, running, stopped and failed are four words, each soon on the pa
 });
 
 test('a tier is forced, and the page follows without a reload', async () => {
-  await server.deploy(both('forced'));
-  open = await Console.open(browser, server);
+  await stage.server.deploy(both('forced'));
+  const open = await stage.open();
   await open.go('deployments/forced');
   const { page } = open;
   await page.getByRole('button', { name: 'Force a tier…' }).click();
@@ -132,7 +119,7 @@ test('a tier is forced, and the page follows without a reload', async () => {
   await open.shot('force');
   await dialog.getByRole('button', { name: 'Force pod' }).click();
   await dialog.waitFor({ state: 'hidden' });
-  expect(await server.request('forced')).toBe(200);
+  expect(await stage.server.request('forced')).toBe(200);
   await page.getByText(', forced').waitFor({ timeout: SOON });
   await page.getByText('a person forced this tier').first().waitFor();
   await page.getByRole('cell', { name: 'ready' }).first().waitFor();
@@ -140,48 +127,48 @@ test('a tier is forced, and the page follows without a reload', async () => {
   await page.getByText(', forced').waitFor({ state: 'hidden' });
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete forced' }).click();
-  await until(async () => (await server.call('GET', '/deployments/forced')).status === 404);
+  await until(async () => (await stage.server.call('GET', '/deployments/forced')).status === 404);
   await open.card('forced').waitFor({ state: 'detached' });
 });
 
 test('a move is on the map within two seconds of its event', async () => {
-  await server.deploy({
+  await stage.server.deploy({
     ...both('mover'),
     policy: { window: '2s', promote_rps: 2, demote_rps: 1 },
   });
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   await open.card('mover', 'idle').waitFor();
-  const requests = Array.from({ length: 6 }, () => server.request('mover'));
+  const requests = Array.from({ length: 6 }, () => stage.server.request('mover'));
   await until(
-    async () => (await server.call('GET', '/deployments/mover')).body.status.tier === 'pod',
+    async () => (await stage.server.call('GET', '/deployments/mover')).body.status.tier === 'pod',
   );
-  expect(await timed(() => (open as Console).card('mover', 'pod').waitFor())).toBeLessThan(SOON);
+  expect(await timed(() => open.card('mover', 'pod').waitFor())).toBeLessThan(SOON);
   await open.page.getByLabel('Latest moves').getByText('mover').first().waitFor({ timeout: SOON });
   await Promise.all(requests);
 });
 
 test('after a restart of the server figures are old until it answers, then go on', async () => {
-  await server.deploy(both('again'));
-  open = await Console.open(browser, server);
+  await stage.server.deploy(both('again'));
+  const open = await stage.open();
   const { page } = open;
   await open.card('again').waitFor();
-  await server.stop();
+  await stage.server.stop();
   await page
     .getByRole('alert')
     .getByText(/Not connected since/)
     .waitFor();
   await open.card('again').waitFor();
   await open.shot('stale');
-  await server.start();
+  await stage.server.start();
   await page.getByRole('alert').waitFor({ state: 'detached' });
   await page.getByText('Live', { exact: true }).waitFor();
-  await server.deploy(both('after'));
+  await stage.server.deploy(both('after'));
   await open.card('after').waitFor({ timeout: SOON });
 });
 
 test('everything can be reached with the keyboard alone', async () => {
-  await server.deploy(both('keys'));
-  open = await Console.open(browser, server);
+  await stage.server.deploy(both('keys'));
+  const open = await stage.open();
   const { page } = open;
   await open.card('keys').waitFor();
   await page.keyboard.press('Control+k');
@@ -214,7 +201,7 @@ test('everything can be reached with the keyboard alone', async () => {
 });
 
 test('a deployment is written, checked and deployed in the console', async () => {
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   await open.go('deploy');
   const { page } = open;
   const text = page.getByLabel('Specification, YAML');

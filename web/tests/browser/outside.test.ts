@@ -1,46 +1,35 @@
 // What comes from outside is text.
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { Adapter } from '../support/adapter';
-import { Console, launch } from '../support/browser';
 import { Server, until } from '../support/server';
+import { Stage } from '../support/stage';
 
 const TRAP = `<img src=x onerror="window.caught=1"><script>window.caught=1</script>{@html caught}`;
 
 let adapter: Adapter;
-let server: Server;
-let browser: Browser;
-let open: Console | undefined;
 
-beforeAll(async () => {
-  adapter = await Adapter.start(TRAP);
-  const provider = `[providers.trap]\nkind = "plugin"\nurl = "${adapter.url}"`;
-  [server, browser] = await Promise.all([Server.serve(provider), launch()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.clear();
-  await adapter?.stop();
-});
-afterEach(async () => {
-  const wrong = open?.wrong;
-  await open?.close();
-  open = undefined;
-  adapter.refuses = false;
-  await server.empty();
-  expect(wrong ?? []).toEqual([]);
-});
+const stage = Stage.of(
+  async () => {
+    adapter = await Adapter.start(TRAP);
+    return Server.serve(`[providers.trap]\nkind = "plugin"\nurl = "${adapter.url}"`);
+  },
+  async (server) => {
+    adapter.refuses = false;
+    await server.empty();
+  },
+);
+afterAll(() => adapter?.stop());
 
 test('words of a provider and of a specification never become markup', async () => {
   const tiers = { pod: { provider: 'trap' } };
-  await server.deploy({
+  await stage.server.deploy({
     name: 'trapped',
     image: '<img/src=x/onerror=window.caught=1>',
     env: { WORDS: TRAP },
     tiers,
   });
-  expect(await server.request('trapped')).toBe(503);
-  open = await Console.open(browser, server);
+  expect(await stage.server.request('trapped')).toBe(503);
+  const open = await stage.open();
   const { page } = open;
   await open.card('trapped', 'failed').getByText('onerror').waitFor();
   const shown: [string, string][] = [
@@ -71,11 +60,11 @@ test('words of a provider and of a specification never become markup', async () 
 
 test('a deletion that its provider refuses is shown with its reason, until it is done', async () => {
   adapter.refuses = true;
-  await server.deploy({ name: 'stuck', image: 'i:1', tiers: { pod: { provider: 'trap' } } });
-  await server.request('stuck');
-  open = await Console.open(browser, server);
+  await stage.server.deploy({ name: 'stuck', image: 'i:1', tiers: { pod: { provider: 'trap' } } });
+  await stage.server.request('stuck');
+  const open = await stage.open();
   await open.card('stuck', 'pod').getByText('running').waitFor();
-  await server.call('DELETE', '/deployments/stuck');
+  await stage.server.call('DELETE', '/deployments/stuck');
   const card = open.card('stuck');
   await card.getByText('deleting').waitFor();
   await card.getByText('onerror').waitFor();

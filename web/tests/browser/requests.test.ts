@@ -1,38 +1,24 @@
 // What is on its way, and what an operator ends.
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { Console, launch } from '../support/browser';
+import { expect, test } from 'vitest';
 import { Server, until } from '../support/server';
+import { Stage } from '../support/stage';
 
 const SLOW = `[providers.slow]\nkind = "sim"\ncold_start = "100ms"\nservice_time = "10m"`;
 
-let server: Server;
-let browser: Browser;
-let open: Console | undefined;
-
-beforeAll(async () => {
-  [server, browser] = await Promise.all([Server.serve(SLOW), launch()]);
+const stage = Stage.of(async () => {
+  const server = await Server.serve(SLOW);
   await server.deploy({ name: 'slow', image: 'i:1', tiers: { serverless: { provider: 'slow' } } });
   await server.deploy({ name: 'quick', image: 'i:1', tiers: { serverless: { provider: 'toy' } } });
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.clear();
-});
-afterEach(async () => {
-  const wrong = open?.wrong;
-  await open?.close();
-  open = undefined;
-  expect(wrong ?? []).toEqual([]);
+  return server;
 });
 
 test('a request that takes too long is found, looked at and cancelled', async () => {
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   const { page } = open;
   await page.keyboard.press('g');
   await page.keyboard.press('r');
   await page.getByText('Nothing is on its way now.').waitFor();
-  const url = `http://127.0.0.1:${server.requests}/d/slow/v1/generate?key=secret`;
+  const url = `http://127.0.0.1:${stage.server.requests}/d/slow/v1/generate?key=secret`;
   const answer = fetch(url, {
     method: 'POST',
     body: 'a story',
@@ -63,16 +49,16 @@ test('a request that takes too long is found, looked at and cancelled', async ()
 
 test('filter and pause hold for what is on its way and for what ends', async () => {
   const slow = new AbortController();
-  const url = `http://127.0.0.1:${server.requests}/d/slow/x`;
+  const url = `http://127.0.0.1:${stage.server.requests}/d/slow/x`;
   const answer = fetch(url, { signal: slow.signal }).catch(() => undefined);
-  open = await Console.open(browser, server);
+  const open = await stage.open();
   await open.go('requests');
   const { page } = open;
   const row = page.locator('[data-request]');
   await row.waitFor();
   const ended = page.getByRole('region', { name: 'As they end' }).locator('tbody tr');
   await until(async () => {
-    await server.request('quick');
+    await stage.server.request('quick');
     return (await ended.count()) > 0;
   });
   await page.getByRole('searchbox', { name: 'Filter' }).fill('/d/quick');
