@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use thermocline_policy::{Moment, Reason, Spec, Tier, TierMap};
 use thermocline_store::DeploymentRow;
-use thermocline_table::{Backend, Deployment, StartFailed};
+use thermocline_table::{Backend, Deployment, StartFailed, Wish};
 use tokio::sync::watch;
 
 use crate::back_off::BackOff;
@@ -39,8 +39,10 @@ pub(crate) struct Controlled {
 struct State {
     row: DeploymentRow,
     instances: BTreeMap<String, Arc<Instance>>,
-    requested: TierMap<u32>,
+    requested: TierMap<Vec<Arc<Wish>>>,
     back_offs: TierMap<Option<BackOff>>,
+    /// Whether a start vanished since the last that succeeded.
+    vanished: TierMap<bool>,
     dedicated: Option<Arc<Backend>>,
     last_error: Option<String>,
     unchecked: Unchecked,
@@ -76,6 +78,7 @@ impl Controlled {
                 instances: BTreeMap::new(),
                 requested: TierMap::default(),
                 back_offs: TierMap::default(),
+                vanished: TierMap::default(),
                 dedicated: None,
                 last_error: None,
                 unchecked: Unchecked::new(),
@@ -98,6 +101,7 @@ impl Controlled {
         let mut state = self.state();
         if state.row.generation != row.generation {
             state.back_offs = TierMap::default();
+            state.vanished = TierMap::default();
         }
         state.row = row;
     }
@@ -138,18 +142,19 @@ impl Controlled {
         state.instances.is_empty()
             && Tier::ALL
                 .into_iter()
-                .all(|tier| state.requested[tier] == 0 && state.back_offs[tier].is_none())
+                .all(|tier| state.requested[tier].is_empty() && state.back_offs[tier].is_none())
             && !state.row.deleting
     }
 
-    /// Asks for `tier` until the guard is dropped.
-    pub(crate) fn request(self: &Arc<Self>, tier: Tier) -> Requested {
-        self.state().requested[tier] += 1;
-        Requested(self.clone(), tier)
+    /// Asks for `tier` until the guard is dropped, or `wish` is given up.
+    pub(crate) fn request(self: &Arc<Self>, tier: Tier, wish: &Arc<Wish>) -> Requested {
+        self.state().requested[tier].push(wish.clone());
+        Requested(self.clone(), tier, wish.clone())
     }
 
     pub(crate) fn is_requested(&self, tier: Tier) -> bool {
-        self.state().requested[tier] > 0
+        let state = self.state();
+        state.requested[tier].iter().any(|wish| !wish.is_given_up())
     }
 
     /// Notes a failed start; to be published before those who wait are told.
@@ -160,8 +165,16 @@ impl Controlled {
 
     /// Notes a start that succeeded.
     pub(crate) fn started(&self, tier: Tier) {
-        self.state().back_offs[tier] = None;
+        let mut state = self.state();
+        (state.back_offs[tier], state.vanished[tier]) = (None, false);
+        drop(state);
         self.bump();
+    }
+
+    /// A start of `tier` vanished: whether that is no failure, and another is begun for
+    /// those who wait; once, until one succeeds.
+    pub(crate) fn begins_anew(&self, tier: Tier) -> bool {
+        !std::mem::replace(&mut self.state().vanished[tier], true)
     }
 
     /// Forgets the failures of `tiers` that had this code: they may be tried now.
@@ -278,11 +291,14 @@ impl Controlled {
 }
 
 /// A tier that is asked for; no more once dropped.
-pub(crate) struct Requested(Arc<Controlled>, Tier);
+pub(crate) struct Requested(Arc<Controlled>, Tier, Arc<Wish>);
 
 impl Drop for Requested {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        state.requested[self.1] -= 1;
+        let wishes = &mut state.requested[self.1];
+        if let Some(at) = wishes.iter().position(|wish| Arc::ptr_eq(wish, &self.2)) {
+            wishes.swap_remove(at);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use thermocline_policy::{Decision, Moment, Tier, Transition};
 use thermocline_store::NewDecision;
-use thermocline_table::Deployment;
+use thermocline_table::{Deployment, Wish};
 use tokio::sync::mpsc;
 
 use crate::control::ControlPlane;
@@ -97,12 +97,13 @@ impl ControlPlane {
     /// Has `tier` brought up, whoever waits for it.
     pub(crate) fn bring_up(self: &Arc<Self>, deployment: &Arc<Controlled>, tier: Tier) {
         // Asked for and published before anybody is answered.
-        let requested = deployment.request(tier);
+        let wish = Wish::standing();
+        let requested = deployment.request(tier, &wish);
         self.publish(deployment);
         let (control, live) = (self.clone(), deployment.live.clone());
         self.runtime.spawn(async move {
             let _requested = requested;
-            if let Err(error) = control.wake(&live, tier).await {
+            if let Err(error) = control.wake(&live, tier, &wish).await {
                 tracing::info!(deployment = %live.name, %tier, %error, "it did not come up");
             }
         });

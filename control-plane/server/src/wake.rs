@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use thermocline_policy::{InstanceState, Moment, Tier, Transition};
-use thermocline_table::{BackendPermit, Deployment, StartFailed, Wake};
+use thermocline_table::{BackendPermit, Deployment, GIVEN_UP, StartFailed, Wake, Wish};
 
 use crate::capacity::any;
 use crate::control::ControlPlane;
@@ -14,8 +14,13 @@ use crate::probe::Readiness;
 
 #[async_trait]
 impl Wake for ControlPlaneHandle {
-    async fn wake(&self, live: &Arc<Deployment>, tier: Tier) -> Result<(), StartFailed> {
-        self.0.wake(live, tier).await
+    async fn wake(
+        &self,
+        live: &Arc<Deployment>,
+        tier: Tier,
+        wish: &Arc<Wish>,
+    ) -> Result<(), StartFailed> {
+        self.0.wake(live, tier, wish).await
     }
 
     fn transitioned(&self, live: &Arc<Deployment>, transition: Transition, now: Moment) {
@@ -36,11 +41,13 @@ impl ControlPlane {
         Arc::new(ControlPlaneHandle(self.clone()))
     }
 
-    /// Brings `tier` up; returns once a backend of it takes work.
+    /// Brings `tier` up; returns once a backend of it takes work. Nothing is begun for a
+    /// `wish` that was given up.
     pub(crate) async fn wake(
         self: &Arc<Self>,
         live: &Arc<Deployment>,
         tier: Tier,
+        wish: &Arc<Wish>,
     ) -> Result<(), StartFailed> {
         let gone = || called_off("deleting", "the deployment is gone");
         let deployment = self.deployment(&live.name).ok_or_else(gone)?;
@@ -50,8 +57,11 @@ impl ControlPlane {
         {
             self.know_price(&deployment, tier).await;
         }
+        if wish.is_given_up() {
+            return Err(given_up());
+        }
         let mut changes = deployment.watch();
-        let _requested = deployment.request(tier);
+        let _requested = deployment.request(tier, wish);
         self.nudge(&deployment);
         loop {
             let config = live.config.load_full();
@@ -84,6 +94,7 @@ impl ControlPlane {
             }
             tokio::select! {
                 _ = changes.changed() => {}
+                () = wish.given_up(), if !starts => return Err(given_up()),
                 () = self.drain.cancelled() => return Err(called_off("draining", "the server is shutting down")),
             }
         }
@@ -129,6 +140,10 @@ impl ControlPlane {
         let config = live.config.load();
         config.deleting || config.stopped
     }
+}
+
+fn given_up() -> StartFailed {
+    called_off(GIVEN_UP, "nobody waited for it any more")
 }
 
 fn called_off(code: &'static str, detail: &str) -> StartFailed {

@@ -1,9 +1,9 @@
 //! From a decision to a place on a backend: a ready one, a Flight's, or the
 //! tier that serves meanwhile.
 
-use thermocline_policy::{Observation, Reason, Tier};
+use thermocline_policy::{Observation, Reason, Tier, TierSet, instead};
 use thermocline_table::{
-    BackendId, BackendPermit, Entry, Permit, Pick, Queued, Start, StartFailed,
+    BackendId, BackendPermit, Entry, GIVEN_UP, Permit, Pick, Queued, Start, StartFailed,
 };
 
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub(crate) struct Place {
 pub(crate) const MOST_DECISIONS: usize = 4;
 
 impl Gateway {
-    /// Decides and waits until a tier serves.
+    /// Decides and waits until a tier serves. Where one cannot be started, the next is
+    /// waited for: refused is only what nothing comes up for and nothing may be begun for.
     pub(crate) async fn find_tier(
         self: &Arc<Self>,
         call: &Call<'_>,
@@ -42,24 +43,27 @@ impl Gateway {
         stamp: &mut Stamp,
     ) -> Result<Served, Refusal> {
         let mut failed = None;
-        let mut start = Start::Warm;
+        let mut lost = TierSet::EMPTY;
+        let mut start = None;
         for _ in 0..MOST_DECISIONS {
-            let mut served = self.decide(call, seen.take());
+            let Some(served) = self.decide_without(call, seen.take(), lost) else {
+                break;
+            };
             stamp.tier = Some(served.tier);
             stamp.reason = Some(served.reason);
             if !call.counted && !call.deployment.is_warm(served.tier, self.clock.now()) {
                 return Err(asleep());
             }
             if call.deployment.capacity.load().serves(served.tier) {
-                if served.start == Start::Warm {
-                    served.start = start;
-                }
-                return Ok(served);
+                let start = start.unwrap_or(served.start);
+                return Ok(Served { start, ..served });
             }
             // Boxed: a warm request should not carry the room for a cold one.
             match Box::pin(self.wait_for(call, served.tier, body, stamp)).await? {
-                Ok(how) => start = how,
-                Err(error) => failed = Some(error),
+                Ok(how) => start = Some(how),
+                // It was given up by those before: this one wishes for it anew.
+                Err(error) if error.code == GIVEN_UP => {}
+                Err(error) => (lost, failed) = (lost.with(served.tier), Some(error)),
             }
         }
         Err(failed.map_or_else(
@@ -69,6 +73,26 @@ impl Gateway {
             },
             |error| start_failed(&error),
         ))
+    }
+
+    /// The tier to serve from now, where none of `lost` could be started; `None` = there
+    /// is nothing else.
+    fn decide_without(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        seen: Option<Observation>,
+        lost: TierSet,
+    ) -> Option<Served> {
+        let served = self.decide(call, seen);
+        if !lost.has(served.tier) || call.deployment.capacity.load().serves(served.tier) {
+            return Some(served);
+        }
+        let view = call.deployment.view(self.clock.now());
+        Some(Served {
+            tier: instead(&view, lost)?,
+            start: Start::Fallback,
+            reason: Reason::NoCapacity,
+        })
     }
 
     /// The tier to serve from now; begins what else the decision asks for.
@@ -107,7 +131,9 @@ impl Gateway {
         };
         if call.counted {
             // Nobody waits for it here, so nobody is counted against its bound.
-            drop(self.join(call, decision.tier, u32::MAX));
+            if let Ok(waiter) = self.join(call, decision.tier, u32::MAX) {
+                waiter.leave_standing();
+            }
         }
         Served {
             tier,
@@ -161,12 +187,13 @@ impl Gateway {
         let key = (call.deployment.name.clone(), call.config.generation, tier);
         let (wake, deployment) = (self.wake.clone(), call.deployment.clone());
         let clock = self.clock.clone();
-        self.flights.join(key, most, async move {
+        self.flights.join(key, most, |wish| async move {
             let began = clock.now();
-            let outcome = wake.wake(&deployment, tier).await;
-            deployment
-                .tally
-                .started(tier, outcome.is_ok(), clock.now().since(began));
+            let outcome = wake.wake(&deployment, tier, &wish).await;
+            if !matches!(&outcome, Err(error) if error.code == GIVEN_UP) {
+                let took = clock.now().since(began);
+                deployment.tally.started(tier, outcome.is_ok(), took);
+            }
             outcome
         })
     }

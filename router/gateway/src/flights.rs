@@ -6,13 +6,12 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use thermocline_clock::Clock;
 use thermocline_policy::{Moment, Tier};
-use thermocline_table::StartFailed;
+use thermocline_table::{GIVEN_UP, StartFailed, Wish};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -48,7 +47,7 @@ pub(crate) struct Flights {
 enum Entry {
     Flying {
         outcome: watch::Receiver<Option<Result<(), StartFailed>>>,
-        waiting: Arc<AtomicU32>,
+        wish: Arc<Wish>,
         failures: u32,
     },
     Failed {
@@ -72,10 +71,15 @@ pub(crate) struct Waiter {
     outcome: watch::Receiver<Option<Result<(), StartFailed>>>,
     /// Whether this one began the flight.
     pub(crate) first: bool,
-    waiting: Arc<AtomicU32>,
+    wish: Arc<Wish>,
 }
 
 impl Waiter {
+    /// Leaves a wish that stands whoever waits.
+    pub(crate) fn leave_standing(self) {
+        self.wish.stand();
+    }
+
     /// Waits for the flight's end.
     pub(crate) async fn landed(mut self) -> Result<(), StartFailed> {
         let landed = self.outcome.wait_for(Option::is_some).await;
@@ -88,7 +92,7 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        self.wish.leave();
     }
 }
 
@@ -112,19 +116,22 @@ impl Flights {
     }
 
     /// Joins the flight of `key`, beginning it if there is none; at most `most` wait.
-    pub(crate) fn join<F>(&self, key: Key, most: u32, start: F) -> Result<Waiter, Refused>
+    pub(crate) fn join<F>(
+        &self,
+        key: Key,
+        most: u32,
+        start: impl FnOnce(Arc<Wish>) -> F,
+    ) -> Result<Waiter, Refused>
     where
         F: Future<Output = Result<(), StartFailed>> + Send + 'static,
     {
         let mut map = lock(&self.map);
         let failures = match map.get(&key) {
-            Some(Entry::Flying {
-                outcome, waiting, ..
-            }) => {
-                if waiting.load(Ordering::Acquire) >= most {
+            Some(Entry::Flying { outcome, wish, .. }) => {
+                if wish.waiting() >= most {
                     return Err(Refused::Full);
                 }
-                return Ok(waiter(outcome, waiting, false));
+                return Ok(waiter(outcome, wish, false));
             }
             Some(Entry::Failed { error, until, .. }) if *until > self.clock.now() => {
                 let mut error = error.clone();
@@ -138,13 +145,14 @@ impl Flights {
             return Err(Refused::Full);
         }
         let (report, outcome) = watch::channel(None);
-        let waiting = Arc::new(AtomicU32::new(0));
-        let waiter = waiter(&outcome, &waiting, true);
+        let wish = Arc::new(Wish::default());
+        let waiter = waiter(&outcome, &wish, true);
+        let start = start(wish.clone());
         map.insert(
             key.clone(),
             Entry::Flying {
                 outcome,
-                waiting,
+                wish,
                 failures,
             },
         );
@@ -175,7 +183,7 @@ impl Flights {
     #[cfg(test)]
     fn waiting(&self, key: &Key) -> u32 {
         match lock(&self.map).get(key) {
-            Some(Entry::Flying { waiting, .. }) => waiting.load(Ordering::Acquire),
+            Some(Entry::Flying { wish, .. }) => wish.waiting(),
             _ => 0,
         }
     }
@@ -183,21 +191,21 @@ impl Flights {
 
 fn waiter(
     outcome: &watch::Receiver<Option<Result<(), StartFailed>>>,
-    waiting: &Arc<AtomicU32>,
+    wish: &Arc<Wish>,
     first: bool,
 ) -> Waiter {
-    waiting.fetch_add(1, Ordering::AcqRel);
+    wish.join();
     Waiter {
         outcome: outcome.clone(),
         first,
-        waiting: waiting.clone(),
+        wish: wish.clone(),
     }
 }
 
-/// The codes of starts that nothing was tried for: a person called it off, or a
-/// budget refused it, which may be raised at any time. Whoever asks again need
-/// not wait.
-const UNTRIED: [&str; 2] = ["stopped", "budget"];
+/// The codes of starts that nothing was tried for: a person called it off, nobody
+/// waited any more, or a budget refused it, which may be raised at any time. Whoever
+/// asks again need not wait.
+const UNTRIED: [&str; 3] = ["stopped", "budget", GIVEN_UP];
 
 /// Takes the flight off the map, and remembers its failure.
 fn land(

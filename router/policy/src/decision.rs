@@ -178,6 +178,24 @@ pub fn decide(view: &View) -> Decision {
     }
 }
 
+/// The tier to wait for where what [`decide`] chose is one of `failed`, in which
+/// nothing could be started: another one that budgets let serve. `None` = there is
+/// none, or a person wants no other.
+pub fn instead(view: &View, failed: TierSet) -> Option<Tier> {
+    let chosen = view.forced.is_some_and(|tier| view.tiers.has(tier));
+    if chosen || view.tiers.has(Tier::Dedicated) {
+        return None;
+    }
+    let able = |tier: &Tier| match tier {
+        Tier::Pod => view.pod != PodState::BackingOff,
+        _ => true,
+    };
+    let left = [Tier::Serverless, Tier::Pod].into_iter();
+    left.filter(|tier| view.tiers.has(*tier) && !failed.has(*tier))
+        .filter(able)
+        .find(|tier| view.may_serve(*tier))
+}
+
 fn unless_braked(view: &View, tier: Tier, reason: Reason) -> Reason {
     match view.may_serve(tier) {
         true => reason,

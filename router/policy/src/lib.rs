@@ -34,7 +34,8 @@ mod window;
 pub use budget::{Brake, Calendar, Ceilings, Commitment, LAST_WORK, OverBudget, Spending};
 pub use cost::{BreakEven, CostModel, Mean, Prices, Work};
 pub use decision::{
-    Basis, Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide, transition,
+    Basis, Decision, LocalFit, PodState, Reason, Thresholds, Transition, View, decide, instead,
+    transition,
 };
 pub use error::{FieldError, FieldErrors};
 pub use hindsight::{Hindsight, SoFar};

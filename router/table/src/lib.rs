@@ -30,4 +30,4 @@ pub use snapshot::{Snapshot, Table};
 pub use tail::{Ended, Tail};
 pub use tally::{Histogram, Outcome, Start, Tally};
 pub use traffic::{Found, TierTraffic};
-pub use wake::{StartFailed, Wake};
+pub use wake::{GIVEN_UP, StartFailed, Wake, Wish};

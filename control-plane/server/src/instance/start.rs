@@ -29,6 +29,8 @@ struct Progress {
     /// Whether it said that something of it boots.
     boots: bool,
     unknown: u32,
+    /// Whether somebody else ended it, as a person does who deletes it by hand.
+    vanished: bool,
     /// Answers in a row of "ready" without an address.
     unaddressed: u32,
     /// Whose address it was given, where it is another's.
@@ -56,7 +58,10 @@ impl ControlPlane {
                     .await;
             }
             if let Some(error) = self.ask(instance, provider_id, &mut progress).await {
-                return self.give_up(deployment, instance, error).await;
+                return match progress.vanished && deployment.begins_anew(instance.tier) {
+                    true => drop(self.end(deployment, instance, &error.detail).await),
+                    false => self.give_up(deployment, instance, error).await,
+                };
             }
             if let Some((address, price)) = progress.address.clone() {
                 self.cold_starts.booted(&instance.id, self.clock.now());
@@ -117,6 +122,7 @@ impl ControlPlane {
                 progress.unknown += 1;
                 let visible = instance.is_visible(self.clock.now());
                 if visible && progress.unknown >= MOST_UNKNOWN {
+                    progress.vanished = true;
                     return Some(failed(
                         "start_failed",
                         "it vanished while it started".to_owned(),
@@ -202,6 +208,7 @@ impl Progress {
             ProviderState::Starting => self.address = None,
             ProviderState::Ready => return self.learn_address(seen),
             ProviderState::Failed | ProviderState::Stopping | ProviderState::Gone => {
+                self.vanished = seen.state != ProviderState::Failed;
                 let detail = match seen.detail.is_empty() {
                     true => "it ended while it started".to_owned(),
                     false => seen.detail,

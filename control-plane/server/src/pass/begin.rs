@@ -52,6 +52,11 @@ impl ControlPlane {
     ) -> Result<Arc<Instance>, NoStart> {
         let (tier, config) = (wish.tier, deployment.live.config.load_full());
         let provider = self.usable_provider(&config.spec, tier)?;
+        let usd_per_hour = self.pod_price(&config.spec, tier).await;
+        // It may have taken its time: who wished for it may have left.
+        if self.desired(deployment, &config, now)[tier].count < wish.target.count {
+            return Err(NoStart::Waits);
+        }
         let id = Ulid::generate().to_string();
         let placement = match tier {
             Tier::Local => self.place(deployment, &id, now)?,
@@ -66,7 +71,7 @@ impl ControlPlane {
             generation: config.generation,
             fingerprint: wish.mark.to_owned(),
             placement: placement.as_ref().map(Placement::to_json),
-            usd_per_hour: self.pod_price(&config.spec, tier).await,
+            usd_per_hour,
         };
         let row = match self.intend(deployment, &intent).await {
             Ok(row) => row,

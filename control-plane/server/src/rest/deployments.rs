@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use thermocline_policy::FieldErrors;
+use thermocline_table::Wish;
 use thermocline_wire::forced_from_json;
 use thermocline_wire::reader::{Mistakes, Object};
 
@@ -163,7 +164,7 @@ pub(super) async fn wake(
     }
     let waking = control.clone();
     tokio::spawn(async move {
-        if let Err(error) = waking.wake(&live, decision.tier).await {
+        if let Err(error) = waking.wake(&live, decision.tier, &Wish::standing()).await {
             tracing::info!(deployment = %live.name, %error, "a wake did not succeed");
         } else if !live.is_warm(decision.tier, waking.clock.now()) {
             waking.warm_up(&live).await;

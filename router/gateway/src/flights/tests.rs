@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use thermocline_clock::ManualClock;
@@ -40,7 +40,7 @@ impl Airfield {
             starts.fetch_add(1, Ordering::SeqCst);
             landing.await.unwrap_or_else(|_| Err(interrupted()))
         };
-        (self.flights.join(self.key(), most, start), land)
+        (self.flights.join(self.key(), most, |_| start), land)
     }
 
     fn starts(&self) -> usize {
@@ -133,12 +133,18 @@ async fn a_new_generation_is_not_held_to_an_old_failure() {
     land.send(Err(no_capacity())).unwrap();
     let _ = waiter.unwrap().landed().await;
     let corrected = ("m".into(), 2, Tier::Pod);
-    assert!(field.flights.join(corrected, 10, async { Ok(()) }).is_ok());
+    assert!(
+        field
+            .flights
+            .join(corrected, 10, |_| async { Ok(()) })
+            .is_ok()
+    );
 }
 
 #[tokio::test]
 async fn a_start_that_panics_ends_its_flight() {
     let field = Airfield::new();
-    let waiter = field.flights.join(field.key(), 1, async { panic!("boom") });
+    let crash = |_| async { panic!("boom") };
+    let waiter = field.flights.join(field.key(), 1, crash);
     assert_eq!(waiter.unwrap().landed().await, Err(interrupted()));
 }

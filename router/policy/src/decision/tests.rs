@@ -1,6 +1,7 @@
 use super::*;
 
 mod brakes;
+mod instead;
 mod properties;
 mod replayed;
 

@@ -48,6 +48,7 @@ mod states;
 mod streaming;
 mod tiers;
 mod turns;
+mod under_way;
 mod updates;
 mod upgrades;
 mod vast;

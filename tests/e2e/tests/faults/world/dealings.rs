@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use thermocline_policy::Tier;
 use thermocline_store::InstanceRow;
 use thermocline_support::system::TOKEN;
-use thermocline_table::{BackendPermit, Deployment};
+use thermocline_table::{BackendPermit, Deployment, Wish};
 
 use super::World;
 
@@ -119,7 +119,7 @@ impl World {
             live.record(clock.now());
             let deadline = clock.now() + patience;
             let woken = clock
-                .timeout_at(deadline, wake.wake(&live, Tier::Pod))
+                .timeout_at(deadline, wake.wake(&live, Tier::Pod, &Wish::standing()))
                 .await;
             if woken.is_ok_and(|woken| woken.is_ok()) {
                 let backend = live.capacity.load().pools[Tier::Pod]
