@@ -27,6 +27,10 @@ impl Wake for ControlPlaneHandle {
         self.0.note_transition(live, transition, now);
     }
 
+    async fn is_missing(&self, instance: &str) -> bool {
+        self.0.is_missing(instance).await
+    }
+
     async fn is_gone(&self, instance: &str) -> bool {
         self.0.is_gone(instance).await
     }

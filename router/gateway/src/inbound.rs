@@ -15,6 +15,8 @@ use hyper::body::Incoming;
 const MOST_PER_REQUEST: usize = 1024 * 1024;
 /// Bytes of one request that are kept after they were sent, until its response begins.
 const MOST_GIVEN: usize = 64 * 1024;
+/// Bytes of a piece that are copied to be kept: it costs less than a request's id.
+const MOST_COPIED: usize = 2 * 1024;
 /// Bytes of all waiting requests, and kept ones, together.
 const MOST_IN_ALL: usize = 64 * 1024 * 1024;
 
@@ -145,8 +147,7 @@ impl Inbound {
                 if fits(bytes, given) && self.held.within_budget() =>
             {
                 self.held.take(bytes.len());
-                // A copy: the piece itself keeps the connection's whole buffer.
-                given.push(Bytes::copy_from_slice(bytes));
+                given.push(kept(bytes));
             }
             _ => self.forget_given(),
         }
@@ -242,6 +243,15 @@ impl Inbound {
             }
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+/// What is kept of a piece that goes out at once: another reference to a large one, a
+/// copy of a small one, which would keep a connection's whole buffer.
+fn kept(bytes: &Bytes) -> Bytes {
+    match bytes.len() > MOST_COPIED {
+        true => bytes.clone(),
+        false => Bytes::copy_from_slice(bytes),
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use thermocline_policy::{Moment, Tier};
-use thermocline_table::Backend;
+use thermocline_table::{Backend, Wake};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -18,6 +18,9 @@ use crate::refusal::Refusal;
 
 /// How long a request waits for a look at most.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the provider's first word may take before those whose own answer is there
+/// wait for it no more.
+const WORD: Duration = Duration::from_secs(1);
 
 /// The looks that go on, and those that found an instance gone.
 pub(crate) struct Looks {
@@ -25,8 +28,31 @@ pub(crate) struct Looks {
     runtime: Handle,
 }
 
-/// What a look finds: whether the instance is gone; nothing while it goes on.
-type Look = watch::Receiver<Option<bool>>;
+/// A look for one instance.
+#[derive(Clone)]
+pub(crate) struct Look {
+    began: Moment,
+    /// Whether it was begun for this request.
+    own: bool,
+    found: watch::Receiver<Found>,
+}
+
+/// What a look has found so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// The provider has not said a word.
+    Nothing,
+    /// It says that there is no such instance, and is asked once more.
+    Missing,
+    There,
+    Gone,
+}
+
+impl Found {
+    fn is_over(&self) -> bool {
+        matches!(self, Found::There | Found::Gone)
+    }
+}
 
 impl Looks {
     /// None yet; they run on `runtime`.
@@ -37,28 +63,41 @@ impl Looks {
         }
     }
 
-    /// The look for `instance`; where none goes on or has found it gone, begins one
-    /// if `due` says so.
-    fn join<F>(&self, instance: &str, due: impl FnOnce() -> bool, look: F) -> Option<Look>
+    /// The look for `instance` at `now`; where none goes on or has found it gone, begins
+    /// one if `due` says so.
+    fn join<F>(
+        &self,
+        instance: &str,
+        now: Moment,
+        due: impl FnOnce() -> bool,
+        look: impl FnOnce(watch::Sender<Found>) -> F,
+    ) -> Option<Look>
     where
-        F: Future<Output = bool> + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         let mut map = self.map();
-        let tells = |look: &Look| *look.borrow() != Some(false);
-        if let Some(look) = map.get(instance).filter(|look| tells(look)) {
+        let tells = |look: &&Look| *look.found.borrow() != Found::There;
+        if let Some(look) = map.get(instance).filter(tells) {
             return Some(look.clone());
         }
         if !due() {
             return None;
         }
         // Those that have ended are no longer of use to anybody but the late.
-        map.retain(|_, look| look.borrow().is_none());
-        let (report, outcome) = watch::channel(None);
-        map.insert(instance.to_owned(), outcome.clone());
+        map.retain(|_, look| !look.found.borrow().is_over());
+        let (report, found) = watch::channel(Found::Nothing);
+        let joined = Look {
+            began: now,
+            own: false,
+            found,
+        };
+        map.insert(instance.to_owned(), joined.clone());
         drop(map);
-        self.runtime
-            .spawn(async move { report.send_replace(Some(look.await)) });
-        Some(outcome)
+        self.runtime.spawn(look(report));
+        Some(Look {
+            own: true,
+            ..joined
+        })
     }
 
     fn map(&self) -> MutexGuard<'_, HashMap<String, Look>> {
@@ -71,23 +110,33 @@ impl Gateway {
     pub(crate) fn miss(&self, backend: &Backend, now: Moment) -> Option<Look> {
         let paid = matches!(backend.tier, Tier::Serverless | Tier::Pod);
         let instance = backend.instance.as_ref().filter(|_| paid)?;
-        let (wake, id) = (self.wake.clone(), instance.clone());
-        let look = async move { wake.is_gone(&id).await };
-        self.looks.join(instance, || backend.misses(now), look)
+        let look = |report| look_for(self.wake.clone(), instance.clone(), report);
+        self.looks.join(instance, now, || backend.misses(now), look)
     }
 
-    /// Whether what `look` looks for is gone, as far as this request may wait for it.
+    /// Whether what `look` looks for is gone, as far as a request may wait for it whose
+    /// answer is there if it is not: a silent provider holds up one of them alone.
     pub(crate) async fn found_gone(&self, call: &Call<'_>, look: Option<Look>) -> bool {
         let Some(mut look) = look else {
             return false;
         };
-        let by = call.patience.whole.min(self.clock.now() + PATIENCE);
-        let found = self.clock.timeout_at(by, look.wait_for(Option::is_some));
-        let found = found.await.ok().and_then(Result::ok);
-        found.is_some_and(|found| *found == Some(true))
+        let word_by = match look.own {
+            true => Moment::NEVER,
+            false => look.began + WORD,
+        };
+        let word = look.found.wait_for(|found| *found != Found::Nothing);
+        if self
+            .clock
+            .timeout_at(word_by.min(self.by(call)), word)
+            .await
+            .is_err()
+        {
+            return false;
+        }
+        self.is_gone(call, look).await
     }
 
-    /// The same while a `body` may still come.
+    /// The same where there is no answer, while a `body` may still come.
     ///
     /// # Errors
     /// When the client broke off.
@@ -97,12 +146,40 @@ impl Gateway {
         look: Option<Look>,
         body: &mut Inbound,
     ) -> Result<bool, Refusal> {
+        let Some(look) = look else {
+            return Ok(false);
+        };
         tokio::select! {
             biased;
-            gone = self.found_gone(call, look) => Ok(gone),
+            gone = self.is_gone(call, look) => Ok(gone),
             error = body.read_ahead(), if !call.checked.expects => Err(Refusal::broken_body(error)),
         }
     }
+
+    async fn is_gone(&self, call: &Call<'_>, mut look: Look) -> bool {
+        let over = look.found.wait_for(Found::is_over);
+        let found = self.clock.timeout_at(self.by(call), over).await;
+        let found = found.ok().and_then(Result::ok);
+        found.is_some_and(|found| *found == Found::Gone)
+    }
+
+    /// Until when a request waits for a look that it meets now.
+    fn by(&self, call: &Call<'_>) -> Moment {
+        call.patience.whole.min(self.clock.now() + PATIENCE)
+    }
+}
+
+/// Asks the provider of `instance` for it, and once more where it does not know it.
+async fn look_for(wake: Arc<dyn Wake>, instance: String, report: watch::Sender<Found>) {
+    let missing = wake.is_missing(&instance).await;
+    if missing {
+        report.send_replace(Found::Missing);
+    }
+    let found = match missing && wake.is_gone(&instance).await {
+        true => Found::Gone,
+        false => Found::There,
+    };
+    report.send_replace(found);
 }
 
 #[cfg(test)]
@@ -111,34 +188,43 @@ mod tests {
 
     use super::*;
 
-    async fn found(look: Option<Look>) -> Option<bool> {
-        *look?.wait_for(Option::is_some).await.unwrap()
+    async fn found(look: Option<Look>) -> Option<Found> {
+        let mut look = look?;
+        Some(*look.found.wait_for(Found::is_over).await.unwrap())
     }
 
     fn looks() -> Looks {
         Looks::new(Handle::current())
     }
 
+    fn finds(found: Found) -> impl FnOnce(watch::Sender<Found>) -> std::future::Ready<()> {
+        move |report| {
+            report.send_replace(found);
+            std::future::ready(())
+        }
+    }
+
+    const AT: Moment = Moment::ORIGIN;
+
     #[tokio::test]
     async fn all_who_miss_an_instance_share_one_look() {
         let looks = looks();
-        let first = looks.join("a", || true, async { true });
-        let second = looks.join("a", || panic!("one goes on"), pending());
-        assert_eq!(
-            (found(first).await, found(second).await),
-            (Some(true), Some(true))
-        );
-        let late = looks.join("a", || panic!("it is gone"), pending());
-        assert_eq!(found(late).await, Some(true));
+        let first = looks.join("a", AT, || true, finds(Found::Gone));
+        let second = looks.join("a", AT, || panic!("one goes on"), |_| pending());
+        assert!(first.as_ref().unwrap().own && !second.as_ref().unwrap().own);
+        assert_eq!(found(first).await, Some(Found::Gone));
+        assert_eq!(found(second).await, Some(Found::Gone));
+        let late = looks.join("a", AT, || panic!("it is gone"), |_| pending());
+        assert_eq!(found(late).await, Some(Found::Gone));
     }
 
     #[tokio::test]
     async fn what_was_found_there_is_looked_for_again_when_it_is_due() {
         let looks = looks();
-        let first = looks.join("a", || true, async { false });
-        assert_eq!(found(first).await, Some(false));
-        assert!(looks.join("a", || false, pending()).is_none());
-        let second = looks.join("a", || true, async { true });
-        assert_eq!(found(second).await, Some(true));
+        let first = looks.join("a", AT, || true, finds(Found::There));
+        assert_eq!(found(first).await, Some(Found::There));
+        assert!(looks.join("a", AT, || false, |_| pending()).is_none());
+        let second = looks.join("a", AT, || true, finds(Found::Gone));
+        assert_eq!(found(second).await, Some(Found::Gone));
     }
 }

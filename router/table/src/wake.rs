@@ -100,8 +100,12 @@ pub trait Wake: Send + Sync + 'static {
     /// A decision changed the deployment's tier.
     fn transitioned(&self, deployment: &Arc<Deployment>, transition: Transition, now: Moment);
 
-    /// Whether the paid instance of this id is gone, which could not be reached or in
-    /// whose place something answered that there is no such thing. Once that is
-    /// known it takes no more work, and another is on its way.
+    /// Whether the provider says that there is no paid instance of this id, which could
+    /// not be reached or in whose place something answered that there is no such
+    /// thing. False at once where the provider is known not to answer.
+    async fn is_missing(&self, instance: &str) -> bool;
+
+    /// Whether it says so of a missing one once more. Then the instance takes no more
+    /// work, and another is on its way.
     async fn is_gone(&self, instance: &str) -> bool;
 }

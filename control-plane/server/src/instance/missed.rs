@@ -12,16 +12,22 @@ use crate::deployment::Controlled;
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl ControlPlane {
-    /// Whether the instance `id`, which the request plane missed, is there no more,
-    /// as when somebody deleted it by hand. Then it takes no more work, and another
-    /// is begun in its place at once.
-    pub(crate) async fn is_gone(self: &Arc<Self>, id: &str) -> bool {
-        let Some(instance) = self.index().get(id).cloned() else {
+    /// Whether its provider says that the instance `id` is not there, which the request
+    /// plane missed. One that is known not to answer is not asked.
+    pub(crate) async fn is_missing(&self, id: &str) -> bool {
+        let Some(instance) = self.missed_instance(id) else {
             return true; // its absence was confirmed
         };
-        if !is_unknown(&instance, self.clock.now()).await {
-            return false;
-        }
+        is_unknown(&instance, self.clock.now()).await
+    }
+
+    /// Whether a missing instance is there no more, as when somebody deleted it by hand:
+    /// its provider says so once more. Then it takes no more work, and another is begun
+    /// in its place at once.
+    pub(crate) async fn is_gone(self: &Arc<Self>, id: &str) -> bool {
+        let Some(instance) = self.missed_instance(id) else {
+            return true;
+        };
         self.clock.sleep(AGAIN).await;
         if !is_unknown(&instance, self.clock.now()).await {
             return false;
@@ -30,6 +36,10 @@ impl ControlPlane {
             self.begin_another(&deployment, &instance).await;
         }
         !instance.state().is_ready()
+    }
+
+    fn missed_instance(&self, id: &str) -> Option<Arc<Instance>> {
+        self.index().get(id).cloned()
     }
 
     async fn begin_another(
@@ -59,7 +69,7 @@ async fn is_unknown(instance: &Instance, now: Moment) -> bool {
     let Some(id) = state.provider_id().filter(|_| !state.is_starting()) else {
         return false; // its driver sees to it
     };
-    if !instance.is_visible(now) {
+    if !instance.is_visible(now) || instance.provider.silent_since().is_some() {
         return false;
     }
     let found = instance.provider.adapter.get(id).await;

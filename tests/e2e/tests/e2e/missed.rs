@@ -2,8 +2,9 @@
 //! can have been done with it.
 
 use serde_json::json;
+use thermocline_provider::ProviderErrorKind::Unreachable;
 use thermocline_support::backend::{FakeBackend, Latch, Reply, Script};
-use thermocline_support::provider::{Boot, Call};
+use thermocline_support::provider::{Boot, Call, Fault};
 
 use crate::scene::{SECOND, Scene, Sent, ok, pod, secs};
 
@@ -115,4 +116,39 @@ async fn a_pod_that_is_there_and_does_not_listen_is_told_at_once() {
     let sent = post(&scene, "x").await;
     assert_eq!(scene.answered(SECOND / 10, sent).await.status, 502);
     assert_eq!(scene.cloud.truth().created, 1);
+}
+
+#[tokio::test]
+async fn a_404_waits_for_no_look_that_takes_longer_than_a_moment() {
+    let (latch, word) = (Latch::new(), Latch::new());
+    let (scene, _proxy) = behind_a_proxy(&latch).await;
+    let gets = scene.cloud.truth().count(Call::Get);
+    scene.cloud.hold(Call::Get, &word);
+    latch.open();
+    let first = post(&scene, "x").await;
+    let asked = scene.cloud.wait_for(|truth| truth.count(Call::Get) > gets);
+    asked.await;
+    let joins = post(&scene, "x").await;
+    scene.pass_in(2 * SECOND, SECOND / 4).await;
+    assert_eq!(joins.await.unwrap().status, 404);
+    assert_eq!(scene.get().await.status, 404, "no time has passed");
+    assert!(!first.is_finished(), "one waits for the provider's word");
+    word.open();
+    assert_eq!(scene.answered(SECOND / 10, first).await.status, 404);
+    assert_eq!(scene.cloud.truth().created, 1);
+}
+
+#[tokio::test]
+async fn a_404_waits_for_no_provider_that_is_known_to_be_silent() {
+    let (latch, back) = (Latch::new(), Latch::new());
+    let (scene, _proxy) = behind_a_proxy(&latch).await;
+    for call in [Call::List, Call::Get] {
+        let fault = Fault::Refused(Unreachable);
+        scene.cloud.fail_until(call, &back, fault);
+    }
+    scene.pass(secs(12)).await;
+    let gets = scene.cloud.truth().count(Call::Get);
+    latch.open();
+    assert_eq!(scene.get().await.status, 404, "no time has passed");
+    assert_eq!(scene.cloud.truth().count(Call::Get), gets);
 }

@@ -126,7 +126,9 @@ async fn nothing_is_begun_in_place_of_a_pod_that_vanished_when_nobody_waits() {
 async fn nothing_is_begun_for_clients_that_have_left() {
     let scene = Scene::new(ok()).await;
     let asked = Latch::new();
-    scene.cloud.set_offers(Tier::Pod, vec![offer(Some(1.2), None)]);
+    scene
+        .cloud
+        .set_offers(Tier::Pod, vec![offer(Some(1.2), None)]);
     let budget = json!({ "budget": { "usd_per_day": 100 } });
     scene.deploy(pod("10m"), budget).await;
     scene.cloud.hold(Call::Offers, &asked);
