@@ -17,7 +17,7 @@ use crate::dead_letters::DeadLetterSettings;
 use crate::launch::fleet_request;
 pub use pool::PoolSettings;
 pub(crate) use pool::{PodLimits, Pool};
-pub(crate) use steer::work_in_hand;
+pub(crate) use steer::{is_handed_over, work_in_hand};
 
 /// A shared fleet, and what the control plane does for it.
 pub struct FleetParts {

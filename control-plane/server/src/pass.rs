@@ -16,7 +16,7 @@ use thermocline_table::Config;
 
 use crate::control::ControlPlane;
 use crate::deployment::{Controlled, IdleStop};
-use crate::fleet::work_in_hand;
+use crate::fleet::{is_handed_over, work_in_hand};
 use crate::instance::Instance;
 
 pub(crate) use self::marks::Marks;
@@ -56,6 +56,7 @@ impl ControlPlane {
         self.cut_last_work(deployment).await;
         self.cut_what_leaves(deployment).await;
         self.drain_workers(deployment);
+        self.release_parked(deployment, &config);
         self.publish(deployment);
         if config.deleting && deployment.instances().is_empty() {
             match self.out_of_reach(Some(&config.spec.name)).is_empty() {
@@ -195,7 +196,8 @@ impl ControlPlane {
             Action::Stop { id } => (id, InstanceEvent::Stop),
         };
         if let Some(instance) = by_id(&id) {
-            if event == InstanceEvent::Stop && !may_stop(&instance) {
+            let is_handed_over = is_handed_over(&instance, &deployment.instances());
+            if event == InstanceEvent::Stop && !is_handed_over && !may_stop(&instance) {
                 return;
             }
             let braked = self.why_braked(deployment, wish.tier, event.clone());
@@ -240,7 +242,8 @@ impl ControlPlane {
 impl ControlPlane {
     fn observed(&self, deployment: &Controlled, tier: Tier, mark: &str) -> Vec<Observed> {
         let workers = self.workers_of(deployment);
-        let instances = deployment.instances().into_iter();
+        let all = deployment.instances();
+        let instances = all.iter();
         instances
             .filter(|i| i.tier == tier)
             .map(|i| Observed {
@@ -250,7 +253,10 @@ impl ControlPlane {
                 current: i.fingerprint == mark
                     && !i.is_released()
                     && self.machine.makes_room_for(&i.id).is_none(),
-                in_flight: work_in_hand(&i, workers.as_ref()),
+                in_flight: match is_handed_over(i, &all) {
+                    true => 0,
+                    false => work_in_hand(i, workers.as_ref()),
+                },
             })
             .collect()
     }

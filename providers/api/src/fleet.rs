@@ -24,6 +24,10 @@ pub trait SharedFleet: Send + Sync {
     /// go, as a sentence; `None` where one could, or that is not known.
     fn unserved(&self, deployment: &str, terms: &Terms) -> Option<String>;
 
+    /// Ends those of `deployment`'s requests that no worker has begun, unless one
+    /// has its model loaded: it is on its way out, and nobody loads for it any more.
+    fn release(&self, deployment: &str);
+
     /// What has been counted since the start, and what there is now.
     fn tally(&self) -> FleetTally;
 

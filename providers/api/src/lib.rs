@@ -132,6 +132,12 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Whether what one of a deployment's instances has in hand is done by another
+    /// of them once it is gone, as where all stand for one queue.
+    fn hands_over(&self) -> bool {
+        false
+    }
+
     /// How often what is behind it has begun anew, with nothing of what there
     /// was; 0 where that cannot be.
     fn beginnings(&self) -> u64 {

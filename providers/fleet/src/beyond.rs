@@ -6,6 +6,7 @@ use thermocline_policy::fleet::{Beyond, Candidate, Mib, beyond};
 use thermocline_policy::{Moment, format_duration};
 use thermocline_wire::fleet::{Report, Terms, WorkerState, allows};
 
+use crate::excuse::Excuse;
 use crate::hub::Hub;
 
 /// How long one must have listened to know which workers there are: they report
@@ -54,6 +55,27 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Tells those that wait in vain, by what is known now: it may not have been
+    /// when they came.
+    pub(crate) fn give_up_beyond(&self, now: Moment) {
+        let standings = self.lot().standings(now);
+        let waiting = standings.iter().filter(|(_, queue)| queue.waiting > 0);
+        for (deployment, _) in waiting.filter(|(name, _)| self.is_beyond(name, now)) {
+            self.lot().excuse_waiting(deployment, Excuse::NoWorker);
+        }
+    }
+
+    /// Tells those of `deployment`, which is on its way out, that would need a
+    /// worker to load its model first.
+    pub(crate) fn give_up_cold(&self, deployment: &str, now: Moment) {
+        if !self.sightings().is_loaded(deployment, now) {
+            let why = Excuse::Withdrawn;
+            self.lot().excuse_waiting(deployment, why);
+        }
+    }
+}
+
 fn candidate(report: &Report, deployment: &str) -> Candidate {
     let may_pull = report.may_pull.as_ref();
     Candidate {
@@ -62,6 +84,8 @@ fn candidate(report: &Report, deployment: &str) -> Candidate {
         shape: report.shape.into(),
         devices: report.devices_mib.iter().copied().map(Mib).collect(),
         memory: Mib(report.memory_mib),
+        pinned: report.pinned_mib.iter().copied().map(Mib).collect(),
+        holds: report.resident.iter().any(|it| it.deployment == deployment),
     }
 }
 

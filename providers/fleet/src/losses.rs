@@ -1,4 +1,5 @@
-//! Ends requests whose holders died, also where no worker is left to ask for them.
+//! Ends what is parked in vain: requests whose holders died, also where no worker
+//! is left to ask for them, and those that no worker could ever hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub(crate) async fn watch(hub: Arc<Hub>) {
             hub.sightings().deaf_until(now);
         }
         hub.give_up_lost(now);
+        hub.give_up_beyond(now);
     }
 }
 

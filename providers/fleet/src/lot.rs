@@ -2,6 +2,7 @@
 //! request's own task does, and whatever ends it is told through its channels.
 
 mod ended;
+mod excused;
 mod lost;
 mod queues;
 #[cfg(test)]
@@ -312,23 +313,6 @@ impl Lot {
     /// The request's own task is over.
     pub(crate) fn leave(&mut self, id: &str, end: End) {
         self.remove(id, end);
-    }
-
-    /// Tells every request of `deployment` that it is gone.
-    pub(crate) fn withdraw(&mut self, deployment: &str) {
-        let of_it = |entry: &&Entry| &*entry.parked.deployment == deployment;
-        let ids = self.entries.values().filter(of_it);
-        let ids: Vec<String> = ids.map(|entry| entry.parked.id.clone()).collect();
-        for id in ids {
-            let client = self
-                .entries
-                .get_mut(&id)
-                .and_then(|entry| entry.client.take());
-            if let Some(client) = client {
-                self.remove(&id, Excuse::Withdrawn.into());
-                let _gone = client.send(Reply::Excused(Excuse::Withdrawn));
-            }
-        }
     }
 
     fn remove(&mut self, id: &str, end: End) -> Option<Entry> {

@@ -204,6 +204,10 @@ impl Provider for Fleet {
         true
     }
 
+    fn hands_over(&self) -> bool {
+        true
+    }
+
     fn reach(&self, address: &Address) -> Address {
         let mut reached = address.clone();
         reached.url.clone_from(&self.intake);

@@ -46,6 +46,10 @@ impl SharedFleet for Fleet {
         self.hub.unserved(deployment, terms, self.hub.clock.now())
     }
 
+    fn release(&self, deployment: &str) {
+        self.hub.give_up_cold(deployment, self.hub.clock.now());
+    }
+
     fn tally(&self) -> FleetTally {
         let lot = self.hub.lot();
         let (parked, running) = lot.counts();

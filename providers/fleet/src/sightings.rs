@@ -227,6 +227,7 @@ mod tests {
             memory_mib: 0,
             free_mib: 0,
             devices_mib: Vec::new(),
+            pinned_mib: Vec::new(),
             resident: Vec::new(),
             subscribed: vec!["m".to_owned()],
             may_pull: None,

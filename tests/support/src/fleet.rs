@@ -154,6 +154,7 @@ impl FakeFleet {
                 memory_mib: 24_576,
                 free_mib: 24_576,
                 devices_mib: Vec::new(),
+                pinned_mib: Vec::new(),
                 resident: Vec::new(),
                 subscribed: Vec::new(),
                 may_pull: None,
@@ -231,6 +232,8 @@ impl SharedFleet for FakeFleet {
     fn unserved(&self, _deployment: &str, _terms: &Terms) -> Option<String> {
         self.state().unserved.clone()
     }
+
+    fn release(&self, _deployment: &str) {}
 
     fn tally(&self) -> FleetTally {
         self.state().tally

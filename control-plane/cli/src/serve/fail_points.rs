@@ -134,4 +134,8 @@ impl Provider for Interrupted {
     fn forgets(&self) -> bool {
         self.adapter.forgets()
     }
+
+    fn hands_over(&self) -> bool {
+        self.adapter.hands_over()
+    }
 }

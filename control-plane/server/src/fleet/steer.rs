@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use thermocline_policy::{InstanceState, Moment, Tier};
-use thermocline_provider::InstanceRequest;
+use thermocline_provider::{InstanceRequest, Provider};
+use thermocline_table::Config;
 
 use super::pool::{InHand, Own, in_hand};
 use super::{Fleet, FleetParts, PodLimits, Pool};
@@ -49,7 +50,32 @@ pub(crate) fn work_in_hand(instance: &Instance, workers: Option<&PoolWorkers>) -
     }
 }
 
+/// Whether another instance of `all` does what `instance` has in hand, so that
+/// it may go before that has ended.
+pub(crate) fn is_handed_over(instance: &Instance, all: &[Arc<Instance>]) -> bool {
+    let takes_over = |other: &Arc<Instance>| {
+        other.id != instance.id
+            && Arc::ptr_eq(&other.provider, &instance.provider)
+            && other.state().is_ready()
+    };
+    instance.provider.adapter.hands_over() && all.iter().any(takes_over)
+}
+
 impl ControlPlane {
+    /// Has the fleet end what nobody has begun and nobody would begin soon, where
+    /// the last of the deployment's queues drains because it is not wanted any more.
+    pub(crate) fn release_parked(&self, deployment: &Controlled, config: &Config) {
+        let unwanted = config.deleting || config.stopped || config.spec.fleet().is_none();
+        let instances = deployment.instances();
+        let mut queues = instances
+            .iter()
+            .filter(|instance| instance.provider.adapter.hands_over());
+        let last = unwanted && queues.all(|instance| !instance.state().is_ready());
+        if let Some(fleet) = self.fleet.as_ref().filter(|_| last) {
+            fleet.shared.release(&deployment.live.name);
+        }
+    }
+
     /// Whether the pods of `deployment` are workers of the fleet.
     pub(crate) fn is_pool(&self, deployment: &Controlled) -> bool {
         self.pool_of(deployment).is_some()

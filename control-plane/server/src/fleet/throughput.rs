@@ -69,6 +69,7 @@ mod tests {
                 memory_mib: 0,
                 free_mib: 0,
                 devices_mib: Vec::new(),
+                pinned_mib: Vec::new(),
                 resident: Vec::new(),
                 subscribed: Vec::new(),
                 may_pull: None,

@@ -182,6 +182,10 @@ impl Provider for Paced {
         self.adapter.forgets()
     }
 
+    fn hands_over(&self) -> bool {
+        self.adapter.hands_over()
+    }
+
     fn beginnings(&self) -> u64 {
         self.adapter.beginnings()
     }

@@ -65,6 +65,10 @@ pub struct Report {
     /// field says nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices_mib: Vec<u64>,
+    /// What pinned models hold of each device, MiB: none of it is ever given to
+    /// others. What is earlier than this field says nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned_mib: Vec<u64>,
     /// The models that it holds.
     pub resident: Vec<Resident>,
     /// The queues that it serves.

@@ -82,6 +82,10 @@ impl<P: Provider> Provider for Keyed<P> {
         self.provider.forgets()
     }
 
+    fn hands_over(&self) -> bool {
+        self.provider.hands_over()
+    }
+
     fn beginnings(&self) -> u64 {
         self.provider.beginnings()
     }

@@ -73,6 +73,11 @@ impl Queues {
         }
     }
 
+    /// Whether nothing of `deployment` is parked.
+    pub(super) fn is_idle(&self, deployment: &str) -> bool {
+        !self.by_deployment.contains_key(deployment)
+    }
+
     pub(super) fn running(&self) -> u64 {
         self.running
     }

@@ -28,6 +28,13 @@ fn terms() -> Terms {
 
 impl Stage {
     async fn with(settings: Settings) -> Stage {
+        let stage = Stage::just_started(settings).await;
+        stage.time.advance(Duration::from_secs(10));
+        stage
+    }
+
+    /// One that has listened for no time yet.
+    async fn just_started(settings: Settings) -> Stage {
         let time = still();
         let scene = Scene::with(settings, time.clock()).await;
         let request = json!({
@@ -40,7 +47,6 @@ impl Stage {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        time.advance(Duration::from_secs(10));
         let sequence = 0;
         Stage {
             scene,
@@ -51,12 +57,18 @@ impl Stage {
 
     /// `worker` reports, with so many GiB on each GPU and what its token may pull.
     async fn reports(&mut self, worker: &str, gib: &[u64], may_pull: &str) {
+        self.reports_with(worker, gib, may_pull, &[]).await;
+    }
+
+    /// The same, of which pinned models hold so many GiB of each.
+    async fn reports_with(&mut self, worker: &str, gib: &[u64], may_pull: &str, pinned: &[u64]) {
         self.sequence += 1;
         let valid = Duration::from_secs(6);
         let text = report(worker, "1", self.sequence, valid);
         let mut text = serde_json::to_value(&text).unwrap();
         text["memory_mib"] = json!(gib.iter().sum::<u64>() << 10);
         text["devices_mib"] = gib.iter().map(|gib| gib << 10).collect();
+        text["pinned_mib"] = pinned.iter().map(|gib| gib << 10).collect();
         text["may_pull"] = json!([may_pull]);
         let text = serde_json::to_vec(&text).unwrap();
         let told = self.scene.broker.announce(Topic::Report, text.into());
@@ -79,20 +91,68 @@ impl Stage {
 
     /// A request waits, as it would for any worker that is busy.
     async fn waits(&self) {
-        let asked = self.scene.ask("prompt");
-        self.scene.until(|tally| tally.parked == 1).await;
-        asked.leave();
+        self.parked().await.leave();
         self.scene.at_rest().await;
+    }
+
+    /// A request that is parked.
+    async fn parked(&self) -> Asked {
+        let asked = self.scene.ask_within("prompt", Duration::from_secs(600));
+        self.scene.until(|tally| tally.parked == 1).await;
+        asked
     }
 
     /// A request is refused at once.
     async fn refuses(&self) {
-        let asked: Asked = self.scene.ask("prompt");
-        let response = asked.response().await;
-        assert_eq!(response.status(), 503);
-        let problem: Value = response.json().await.unwrap();
-        assert_eq!(problem["code"], "no_capacity");
+        no_capacity(self.scene.ask("prompt")).await;
     }
+}
+
+/// It is told that nobody could ever answer it.
+async fn no_capacity(asked: Asked) {
+    let response = asked.response().await;
+    assert_eq!(response.status(), 503);
+    let problem: Value = response.json().await.unwrap();
+    assert_eq!(problem["code"], "no_capacity");
+}
+
+#[tokio::test]
+async fn who_came_before_workers_were_known_is_told_once_they_are() {
+    let mut stage = Stage::just_started(settings()).await;
+    stage.reports("small", &[24], "*").await;
+    let asked = stage.parked().await;
+    stage.time.advance(Duration::from_secs(10));
+    stage.reports("small", &[24], "*").await;
+    stage.time.advance(Duration::from_secs(1));
+    no_capacity(asked).await;
+    assert_eq!(stage.scene.ended(FleetResult::Unavailable), 1);
+}
+
+#[tokio::test]
+async fn who_waits_for_the_only_worker_that_could_is_told_once_that_is_gone_for_good() {
+    let mut stage = Stage::with(settings()).await;
+    stage.reports("large", &[80], "*").await;
+    let asked = stage.parked().await;
+    stage.time.advance(Duration::from_secs(30));
+    stage.reports("small", &[24], "*").await;
+    stage.time.advance(Duration::from_secs(31));
+    stage.reports("small", &[24], "*").await;
+    stage.time.advance(Duration::from_secs(1));
+    no_capacity(asked).await;
+}
+
+#[tokio::test]
+async fn a_model_that_pinned_ones_leave_no_room_is_refused_with_that_reason() {
+    let mut stage = Stage::with(settings()).await;
+    stage.reports_with("full", &[80], "*", &[60]).await;
+    assert_eq!(
+        stage.unserved().unwrap(),
+        "pinned models leave no worker of the fleet the memory: it needs 40 GiB, at most 20 GiB \
+         is left"
+    );
+    stage.refuses().await;
+    stage.reports_with("full", &[80], "*", &[40]).await;
+    stage.waits().await;
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::iter::repeat;
 
 use super::memory::Gib;
 use super::{Mib, Terms};
@@ -17,6 +18,10 @@ pub struct Candidate {
     pub devices: Vec<Mib>,
     /// What models may take of all of them.
     pub memory: Mib,
+    /// What pinned models hold of each of its devices; nothing where it does not say.
+    pub pinned: Vec<Mib>,
+    /// Whether it holds the deployment's model.
+    pub holds: bool,
 }
 
 /// Why no worker could ever hold a model, whatever it let go.
@@ -40,18 +45,42 @@ pub enum Beyond {
         /// its best, where it is spread.
         best: Mib,
     },
+    /// Pinned models leave none the memory.
+    Pinned {
+        /// What it takes of each device.
+        need: Mib,
+        /// How many devices it is spread over; 1 or more.
+        spread: usize,
+        /// The most that they leave any worker of what it needs.
+        left: Mib,
+    },
 }
 
 impl Candidate {
     /// What it has for a share of a model that is spread over so many devices.
     fn best(&self, spread: usize) -> Mib {
-        if self.devices.is_empty() {
-            return self.memory.share(spread);
+        match self.devices.is_empty() {
+            true => self.memory.share(spread),
+            false => worst_of_best(self.devices.clone(), spread),
         }
-        let mut devices = self.devices.clone();
-        devices.sort_unstable_by(|a, b| b.cmp(a));
-        devices.get(spread - 1).copied().unwrap_or_default()
     }
+
+    /// What pinned models leave of that; nothing is in the way of what is there.
+    fn left(&self, spread: usize) -> Mib {
+        if self.holds || self.devices.is_empty() {
+            return self.best(spread);
+        }
+        let pinned = self.pinned.iter().copied().chain(repeat(Mib::ZERO));
+        let devices = self.devices.iter().zip(pinned);
+        let left = devices.map(|(device, pinned)| device.less(pinned));
+        worst_of_best(left.collect(), spread)
+    }
+}
+
+/// The least of the `spread` devices that have most.
+fn worst_of_best(mut devices: Vec<Mib>, spread: usize) -> Mib {
+    devices.sort_unstable_by(|a, b| b.cmp(a));
+    devices.get(spread - 1).copied().unwrap_or_default()
 }
 
 /// Why none of `workers` could ever hold a model on `terms`; `None` where one could.
@@ -60,13 +89,15 @@ pub fn beyond(terms: &Terms, workers: &[Candidate]) -> Option<Beyond> {
     let allowed = |worker: &&Candidate| worker.known && worker.may_pull;
     let shaped = |worker: &&Candidate| allowed(worker) && worker.shape == terms.shape;
     let (need, spread) = (terms.share(), terms.spread());
-    let best = workers
-        .iter()
-        .filter(shaped)
-        .map(|it| it.best(spread))
-        .max();
-    match best {
-        Some(best) if best >= need => None,
+    let most = |of: fn(&Candidate, usize) -> Mib| {
+        let shaped = workers.iter().filter(shaped);
+        shaped.map(|it| of(it, spread)).max()
+    };
+    match most(Candidate::best) {
+        Some(best) if best >= need => {
+            let left = most(Candidate::left).filter(|left| *left < need);
+            left.map(|left| Beyond::Pinned { need, spread, left })
+        }
         Some(best) => Some(Beyond::TooLarge { need, spread, best }),
         None if workers.is_empty() => Some(Beyond::NoWorker),
         None if !workers.iter().any(|it| known(&it)) => Some(Beyond::Barred),
@@ -90,18 +121,25 @@ impl fmt::Display for Beyond {
                 };
                 write!(f, "no worker of the fleet is of the shape `{shape}`")
             }
+            Beyond::Pinned { need, spread, left } => {
+                f.write_str("pinned models leave no worker of the fleet the memory: it needs ")?;
+                amount(f, need, spread)?;
+                write!(f, ", at most {} is left", Gib(left))
+            }
             Beyond::TooLarge { need, spread, best } => {
-                let (need, best) = (Gib(need), Gib(best));
-                f.write_str("no worker of the fleet has the memory: ")?;
-                match spread {
-                    1 => write!(f, "it needs {need}, the largest has {best}"),
-                    n => write!(
-                        f,
-                        "it needs {need} on each of {n} GPUs, the largest has {best}"
-                    ),
-                }
+                f.write_str("no worker of the fleet has the memory: it needs ")?;
+                amount(f, need, spread)?;
+                write!(f, ", the largest has {}", Gib(best))
             }
         }
+    }
+}
+
+fn amount(f: &mut fmt::Formatter<'_>, need: Mib, spread: usize) -> fmt::Result {
+    let need = Gib(need);
+    match spread {
+        1 => write!(f, "{need}"),
+        n => write!(f, "{need} on each of {n} GPUs"),
     }
 }
 
@@ -119,6 +157,8 @@ mod tests {
             shape: Shape::Gpu,
             memory: devices.iter().copied().sum(),
             devices,
+            pinned: Vec::new(),
+            holds: false,
         }
     }
 
@@ -161,6 +201,30 @@ mod tests {
         };
         assert_eq!(beyond(&terms(40, 2), &[older(40)]), None);
         assert!(beyond(&terms(40, 2), &[older(39)]).is_some());
+    }
+
+    #[test]
+    fn pinned_models_alone_may_leave_no_room_but_none_is_in_its_own_way() {
+        let pinned = |gib: &[u64]| Candidate {
+            pinned: gib.iter().map(|gib| Mib(gib * GIB)).collect(),
+            ..worker(&[24, 24])
+        };
+        assert_eq!(
+            told(&terms(10, 1), &[pinned(&[20, 16])]).unwrap(),
+            "pinned models leave no worker of the fleet the memory: it needs 10 GiB, at most \
+             8 GiB is left"
+        );
+        assert_eq!(beyond(&terms(8, 1), &[pinned(&[20, 16])]), None);
+        assert!(beyond(&terms(16, 2), &[pinned(&[20, 16])]).is_some());
+        assert_eq!(
+            beyond(&terms(10, 1), &[pinned(&[20, 16]), worker(&[16])]),
+            None
+        );
+        let holder = Candidate {
+            holds: true,
+            ..pinned(&[20, 16])
+        };
+        assert_eq!(beyond(&terms(10, 1), &[holder]), None);
     }
 
     #[test]

@@ -159,18 +159,21 @@ impl Agent {
 
     /// What models may take of each device, without what pinned ones hold.
     fn devices(&self) -> Vec<Mib> {
-        let pinned = self.views();
-        let left = |(index, device): (usize, thermocline_policy::fleet::Device)| {
-            let pinned = pinned
-                .iter()
-                .filter(|r| r.pinned && r.devices.contains(&index));
-            device.total.less(pinned.map(|r| r.share).sum())
-        };
-        self.memory
-            .devices()
-            .into_iter()
-            .enumerate()
-            .map(left)
+        let devices = self.memory.devices().into_iter();
+        let left = devices.zip(self.pinned());
+        left.map(|(device, pinned)| device.total.less(pinned))
             .collect()
+    }
+
+    /// What pinned models hold of each device.
+    pub(super) fn pinned(&self) -> Vec<Mib> {
+        let views = self.views();
+        let held = |device: usize| {
+            let pinned = views
+                .iter()
+                .filter(|r| r.pinned && r.devices.contains(&device));
+            pinned.map(|r| r.share).sum()
+        };
+        (0..self.memory.devices().len()).map(held).collect()
     }
 }

@@ -117,6 +117,7 @@ impl Agent {
             memory_mib: total,
             free_mib: read.map_or(free, |read| read.min(free)),
             devices_mib: devices.iter().map(|device| device.total.0).collect(),
+            pinned_mib: self.pinned().into_iter().map(|mib| mib.0).collect(),
             resident: self.residents.report(self.settings.eviction.half_life, now),
             subscribed: self.report.subscribed.clone(),
             may_pull: self.access.may_pull(),

@@ -1,6 +1,8 @@
 //! A GPU's memory as a cache of models.
 
-use thermocline_wire::fleet::WorkerState;
+use futures_util::{FutureExt, StreamExt};
+use thermocline_broker::{Broker, Topic};
+use thermocline_wire::fleet::{Report, WorkerState};
 
 use crate::stage::{Stage, seconds, settle};
 
@@ -178,6 +180,24 @@ async fn pinned_models_are_loaded_before_anybody_asks() {
     for node in [first, second] {
         assert_eq!(node.runtime.script().loads, ["pinned"]);
     }
+}
+
+#[tokio::test]
+async fn a_worker_says_what_pinned_models_keep_from_others() {
+    let mut stage = Stage::new();
+    stage.deploy("pinned", |model| model.terms.pinned = true);
+    stage.deploy("other", |_| {});
+    let reports = stage.broker.listen(Topic::Report).await.unwrap();
+    let mut reports = reports.map(|text| serde_json::from_slice::<Report>(&text).unwrap());
+    let _node = stage.worker("gpu-1", 2, 3_000).await;
+    stage.submit("other", "x").await;
+    stage.pass(seconds(40)).await;
+    let mut last = reports.next().now_or_never().flatten();
+    while let Some(report) = reports.next().now_or_never().flatten() {
+        last = Some(report);
+    }
+    let report = last.unwrap();
+    assert_eq!((report.resident.len(), report.pinned_mib), (2, vec![1_000]));
 }
 
 #[tokio::test]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use reqwest::{Client, Response};
+use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use thermocline_broker::{Broker, Delivery, Limits, MemoryBroker};
 use thermocline_clock::Clock;
 use thermocline_fleet::{Fleet, Settings};
-use thermocline_provider::fleet::{FleetResult, SharedFleet};
+use thermocline_provider::fleet::{FleetResult, SeenQueue, SharedFleet};
 use thermocline_support::system::{Setup, System};
 use thermocline_wire::fleet::{Claim, Grant, Job, ResultHead, frame};
 
@@ -36,6 +36,7 @@ impl Scene {
     /// A system that has no other provider.
     async fn system(&self, mut setup: Setup) -> System {
         setup.providers = vec![("fleet".to_owned(), self.fleet.clone())];
+        setup.fleet = Some(self.fleet.clone());
         setup.start().await
     }
 
@@ -45,6 +46,21 @@ impl Scene {
             if let Some(delivery) = self.broker.take("m").await.unwrap() {
                 return delivery;
             }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// A request is parked.
+    async fn parked(&self) {
+        while self.fleet.tally().parked == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The queue of `m` asks for so much memory.
+    async fn asks_for(&self, memory_mib: u64) {
+        let asks = |queue: &SeenQueue| queue.terms.memory_mib == memory_mib;
+        while !self.fleet.queues().iter().any(asks) {
             tokio::task::yield_now().await;
         }
     }
@@ -208,4 +224,41 @@ async fn a_start_that_no_worker_makes_is_waited_for_as_long_as_the_client_says()
         response.text()
     );
     assert_eq!(scene.ended().await, [FleetResult::ColdStartTimeout]);
+}
+
+#[tokio::test]
+async fn a_deletion_does_not_wait_for_requests_that_nobody_would_begin() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let (response, ()) = tokio::join!(ask(&system), async {
+        scene.parked().await;
+        let delete = system.admin.call(Method::DELETE, "/deployments/m", None);
+        assert_eq!(delete.await.0, 202);
+        system.admin.wait_status("m", Value::is_null).await;
+    });
+    assert_eq!(response.status, 503);
+    assert!(
+        response.text().contains("unavailable"),
+        "{}",
+        response.text()
+    );
+    assert_eq!(scene.ended().await, [FleetResult::Unavailable]);
+}
+
+#[tokio::test]
+async fn updates_do_not_wait_for_requests_that_nobody_has_begun() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let (response, ()) = tokio::join!(ask(&system), async {
+        scene.parked().await;
+        for (vram, mib) in [("1GiB", 1 << 10), ("2GiB", 2 << 10), ("3GiB", 3 << 10)] {
+            let change = json!({ "resources": { "vram": vram } });
+            system.admin.patch("m", change).await;
+            scene.asks_for(mib).await;
+        }
+        scene.answer_one().await;
+    });
+    assert_eq!(response.status, 200);
 }

@@ -97,6 +97,10 @@ impl Provider for Elsewhere {
         self.provider.forgets()
     }
 
+    fn hands_over(&self) -> bool {
+        self.provider.hands_over()
+    }
+
     fn beginnings(&self) -> u64 {
         self.provider.beginnings()
     }
