@@ -201,6 +201,7 @@ impl Residents {
                 waiting: announced.waiting,
                 stage: entry.stage,
                 since: entry.since,
+                last_used: entry.last_used,
                 heat: here.and(announced.elsewhere, half_life),
                 others: announced.others,
                 load_time: entry.load_time,

@@ -59,6 +59,7 @@ impl Share {
             waiting: 0,
             stage: Stage::Loading,
             since: self.since,
+            last_used: self.since,
             heat: Heat::default(),
             others: 0,
             load_time: load_time.unwrap_or_default(),

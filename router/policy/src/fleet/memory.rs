@@ -56,6 +56,8 @@ pub struct Resident<'a> {
     pub stage: Stage,
     /// When its loading began.
     pub since: Moment,
+    /// When it last had work in hand, or was loaded.
+    pub last_used: Moment,
     /// How much it is used, by all workers: a model that moves stays as hot as it was.
     pub heat: Heat,
     /// Other workers that serve it.
@@ -83,6 +85,9 @@ pub struct Want<'a> {
 pub struct Eviction {
     /// How long a model stays at least, unless a starving queue forces it out.
     pub min_residence: Duration,
+    /// For how long a younger one must have had no work before preemptible work that
+    /// starves forces it out.
+    pub lull: Duration,
     /// The half-life of [`Heat`].
     pub half_life: Duration,
     /// What a miss costs besides its load: somebody waits, however short that is.
@@ -93,6 +98,7 @@ impl Default for Eviction {
     fn default() -> Self {
         Eviction {
             min_residence: Duration::from_secs(30),
+            lull: Duration::from_secs(5),
             half_life: Duration::from_secs(3_600),
             miss: Duration::from_secs(15),
         }
@@ -134,7 +140,8 @@ pub enum Admission<'a> {
 ///   `want` is not; models that are being loaded, or leave already; and pinned
 ///   ones, as long as their terms pin them.
 /// * Models younger than the minimum residence, and those with jobs waiting, are
-///   evicted only for a model that is starving or pinned.
+///   evicted only for a model that is starving or pinned; for a preemptible one that is
+///   starving, only those that nobody waits for and that have had no work for a lull.
 /// * Of the others those go that will be missed least: heat × (load time + what
 ///   a miss costs besides) per MiB, the lowest first. That is the value of GreedyDual-Size with frequency
 ///   (Cherkasova, HP Labs 98-69, 1998), with a half-life in place of its clock. The heat is

@@ -34,6 +34,7 @@ fn resident<'a>(model: &'a str, devices: &'a [usize], mib: u64) -> Resident<'a> 
         waiting: 0,
         stage: Stage::Ready,
         since: at(0),
+        last_used: at(0),
         heat: Heat::default(),
         others: 0,
         load_time: Duration::ZERO,

@@ -139,6 +139,7 @@ impl Memory {
                     Stage::Ready
                 },
                 since: held.since,
+                last_used: held.since,
                 heat: self.heat[*index].and(elsewhere.heat(*index, half_life), half_life),
                 others: elsewhere.serving(*index),
                 load_time: model.load_time,

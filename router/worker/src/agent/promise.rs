@@ -78,6 +78,7 @@ fn loading<'a>(queue: &'a str, device: &'a usize, share: Mib) -> Resident<'a> {
         waiting: 1,
         stage: Stage::Loading,
         since: Moment::ORIGIN,
+        last_used: Moment::ORIGIN,
         heat: Default::default(),
         others: 0,
         load_time: Default::default(),

@@ -78,7 +78,7 @@ async fn preemptible_work_yields_its_memory_to_other_work() {
     stage.pass(seconds(2)).await;
     assert_eq!(node.runtime.script().running["batch"], 1);
     let urgent = stage.submit("urgent", "y").await;
-    stage.pass(seconds(10)).await;
+    stage.pass(seconds(4)).await;
     assert!(
         stage.gateway.result(&urgent).is_some(),
         "{:?}",
@@ -105,6 +105,20 @@ async fn preemptible_work_yields_also_when_its_queue_was_left_and_joined_again()
     let urgent = stage.submit("urgent", "y").await;
     stage.pass(seconds(10)).await;
     assert!(stage.gateway.result(&urgent).is_some());
+}
+
+#[tokio::test]
+async fn preemptible_work_has_the_memory_of_a_young_model_that_is_idle() {
+    let mut stage = Stage::new();
+    stage.deploy("batch", |model| model.terms.preemptible = true);
+    stage.deploy("urgent", |_| {});
+    let node = stage.worker("gpu-1", 2, 1_000).await;
+    stage.submit("urgent", "y").await;
+    stage.pass(seconds(2)).await;
+    let batch = stage.submit("batch", "x").await;
+    stage.pass(seconds(12)).await;
+    assert_eq!(node.runtime.script().loads, ["urgent", "batch"]);
+    assert!(stage.gateway.result(&batch).is_some());
 }
 
 #[tokio::test]

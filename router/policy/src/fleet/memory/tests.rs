@@ -31,6 +31,7 @@ fn idle(model: &str, share: u64, uses: u64) -> Resident<'_> {
         waiting: 0,
         stage: Stage::Ready,
         since: at(0),
+        last_used: at(0),
         heat: heat(uses),
         others: 0,
         load_time: Duration::from_secs(10),
@@ -202,6 +203,27 @@ fn the_young_stay_unless_somebody_starves() {
 }
 
 #[test]
+fn preemptible_work_waits_for_a_lull_not_for_the_old_age_of_what_is_idle() {
+    let preemptible = Terms {
+        preemptible: true,
+        ..terms(50)
+    };
+    let young = |last_used, waiting| Resident {
+        since: at(990),
+        last_used: at(last_used),
+        waiting,
+        ..idle("young", 100, 1)
+    };
+    let asked = |resident| match starved(&preemptible, &gpus::<1>(100), &[resident]) {
+        Admission::Evict { idle, .. } => idle == ["young"],
+        _ => false,
+    };
+    assert!(asked(young(995, 0)));
+    assert!(!asked(young(996, 0)), "it may have work in a moment");
+    assert!(!asked(young(995, 1)), "it has work");
+}
+
+#[test]
 fn a_model_that_jobs_wait_for_goes_only_for_one_that_starves() {
     let awaited = [Resident {
         waiting: 3,
@@ -314,8 +336,10 @@ fn a_model_goes_where_the_least_is_lost() {
 fn any_resident() -> impl Strategy<Value = Resident<'static>> {
     let work = (0u32..2, 0u32..2, any::<bool>());
     let terms = (any::<bool>(), any::<bool>());
-    (1u64..40, work, 0u64..1_000, 0u64..9, terms).prop_map(|(share, work, since, uses, terms)| {
+    let ages = (0u64..1_000, 0u64..60);
+    (1u64..40, work, ages, 0u64..9, terms).prop_map(|(share, work, ages, uses, terms)| {
         let (in_flight, waiting, loading) = work;
+        let (since, idle_for) = ages;
         let (pinned, preemptible) = terms;
         Resident {
             in_flight,
@@ -326,6 +350,7 @@ fn any_resident() -> impl Strategy<Value = Resident<'static>> {
                 Stage::Ready
             },
             since: at(since),
+            last_used: at((1_000 - idle_for).max(since)),
             pinned: pinned && share < 5,
             preemptible,
             ..idle("", share, uses)
@@ -371,7 +396,8 @@ proptest! {
                     prop_assert!(!victim.pinned && victim.stage == Stage::Ready);
                     prop_assert!(victim.in_flight == 0 || (victim.preemptible && !preemptible));
                     let forced = victim.waiting > 0 || victim.since > at(970);
-                    prop_assert!(!forced || victim.preemptible || (starving && !preemptible));
+                    let lulled = victim.waiting == 0 && victim.last_used <= at(995);
+                    prop_assert!(!forced || victim.preemptible || (starving && (!preemptible || lulled)));
                 }
             }
             Admission::Wait { until } => {

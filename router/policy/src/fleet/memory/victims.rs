@@ -87,10 +87,13 @@ pub(super) fn candidates(
     there
         .filter(|(_, resident)| resident.devices.contains(&device))
         .filter_map(|(index, resident)| {
-            let young = !patient && now.since(resident.since) < rules.min_residence;
+            let age = match patient {
+                true => Age::Mature,
+                false => Age::of(resident, rules, now),
+            };
             Some(Weight {
                 resident: index,
-                reluctance: reluctance(want, resident, young)?,
+                reluctance: reluctance(want, resident, age)?,
                 cost: cost(resident, rules, now),
                 share: resident.share,
             })
@@ -110,8 +113,31 @@ fn cost(resident: &Resident, rules: &Eviction, now: Moment) -> f64 {
     uses * miss.as_secs_f64()
 }
 
+/// Whether a model has stayed long enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    /// It has.
+    Mature,
+    /// It has not, and has had no work for a lull.
+    Lulled,
+    /// It has not.
+    Young,
+}
+
+impl Age {
+    fn of(resident: &Resident, rules: &Eviction, now: Moment) -> Self {
+        if now.since(resident.since) >= rules.min_residence {
+            Age::Mature
+        } else if now.since(resident.last_used) >= rules.lull {
+            Age::Lulled
+        } else {
+            Age::Young
+        }
+    }
+}
+
 /// How reluctantly `resident` makes room for `want`; `None` = it does not.
-fn reluctance(want: &Want, resident: &Resident, young: bool) -> Option<Reluctance> {
+fn reluctance(want: &Want, resident: &Resident, age: Age) -> Option<Reluctance> {
     if resident.pinned || resident.stage != Stage::Ready {
         return None;
     }
@@ -120,14 +146,15 @@ fn reluctance(want: &Want, resident: &Resident, young: bool) -> Option<Reluctanc
         (true, true) => Some(Reluctance::Interrupted),
         (true, false) => Some(Reluctance::Yields),
         (false, true) => None,
-        (false, false) if young || resident.waiting > 0 => {
-            may_force(want).then_some(Reluctance::Forced)
-        }
-        (false, false) => Some(Reluctance::Free),
+        (false, false) if age == Age::Mature && resident.waiting == 0 => Some(Reluctance::Free),
+        (false, false) => may_force(want, resident, age).then_some(Reluctance::Forced),
     }
 }
 
-/// Preemptible work forces nobody else out.
-fn may_force(want: &Want) -> bool {
-    (want.starving || want.terms.pinned) && !want.terms.preemptible
+/// Preemptible work forces out nobody who has work, or may have some in a moment.
+fn may_force(want: &Want, resident: &Resident, age: Age) -> bool {
+    match want.terms.preemptible {
+        false => want.starving || want.terms.pinned,
+        true => want.starving && resident.waiting == 0 && age != Age::Young,
+    }
 }
