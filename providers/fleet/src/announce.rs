@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use thermocline_broker::{BrokerError, Topic};
 use thermocline_policy::Moment;
+use thermocline_wire::fleet::Report;
 use tokio_util::sync::CancellationToken;
 
 use crate::demand::{Digest, Now, WHOLE_EVERY};
@@ -97,8 +98,11 @@ impl Hub {
         if text.len() > LARGEST_REPORT {
             return;
         }
-        match serde_json::from_slice(text) {
+        match serde_json::from_slice::<Report>(text) {
             Ok(report) => {
+                if report.valid_ms == 0 {
+                    self.seats().vacate(&report.worker);
+                }
                 if self.sightings().report(report, self.clock.now()) {
                     self.newcomers.notify_one();
                 }

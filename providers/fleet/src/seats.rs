@@ -57,6 +57,12 @@ impl Seats {
         }
     }
 
+    /// `worker` has ended, and holds nothing.
+    pub(crate) fn vacate(&mut self, worker: &str) {
+        let rows = self.0.values_mut();
+        rows.for_each(|seats| drop(seats.remove(worker)));
+    }
+
     /// Forgets `deployment`, which is gone.
     pub(crate) fn forget(&mut self, deployment: &str) {
         self.0.remove(deployment);
@@ -98,6 +104,9 @@ mod tests {
         assert!(!row.takes("a", NOBODY, 61));
         row.0.leave("m", "b");
         assert!(row.takes("a", NOBODY, 61));
+        assert!(!row.takes("b", NOBODY, 62));
+        row.0.vacate("a");
+        assert!(row.takes("b", NOBODY, 62));
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl Agent {
         }
     }
 
-    /// Says the last word, once everything that goes back has got there.
+    /// Lets everything go, once what goes back has got there, and says the last word.
     async fn end(mut self) {
         let returned = async { while self.returns.join_next().await.is_some() {} };
         let limit = self.clock.now() + RETURN_WITHIN;
@@ -284,6 +284,7 @@ impl Agent {
             self.unload_all().await;
             self.clear_left().await;
         }
+        self.announce_end().await;
     }
 
     async fn unload_all(&self) {

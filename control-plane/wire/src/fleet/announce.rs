@@ -47,7 +47,8 @@ pub struct Report {
     pub incarnation: String,
     /// Rises with each report.
     pub sequence: u64,
-    /// Milliseconds after which a worker that is silent counts as gone.
+    /// Milliseconds after which a worker that is silent counts as gone; 0 in the last
+    /// word of one that ends: it is gone, and holds nothing.
     pub valid_ms: u64,
     /// What it does.
     pub state: WorkerState,

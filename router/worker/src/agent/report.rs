@@ -79,20 +79,36 @@ impl Agent {
         }
     }
 
-    /// The last word.
+    /// That it has nothing in hand any more.
     pub(super) async fn announce_state(&mut self) {
         let body = self.next_body();
         let _nobody_needs_it = self.broker.announce(Topic::Report, body.into()).await;
     }
 
+    /// The last word: it is gone, so others need not wait until it has been silent for long.
+    pub(super) async fn announce_end(&mut self) {
+        let last = Report {
+            valid_ms: 0,
+            resident: Vec::new(),
+            subscribed: Vec::new(),
+            ..self.next_report()
+        };
+        let body = serde_json::to_vec(&last).unwrap_or_default();
+        let _nobody_needs_it = self.broker.announce(Topic::Report, body.into()).await;
+    }
+
     fn next_body(&mut self) -> Vec<u8> {
+        let report = self.next_report();
+        self.report.peer = peers::peer(&report);
+        serde_json::to_vec(&report).unwrap_or_default()
+    }
+
+    fn next_report(&mut self) -> Report {
         self.report.sequence += 1;
         self.report.state = self.worker_state();
         let served = self.served.keys().filter(|queue| self.holds(queue));
         self.report.subscribed = served.cloned().collect();
-        let report = self.report();
-        self.report.peer = peers::peer(&report);
-        serde_json::to_vec(&report).unwrap_or_default()
+        self.report()
     }
 
     fn report(&mut self) -> Report {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_broker::Limits;
-use thermocline_wire::fleet::WorkerState;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use thermocline_broker::{Broker, Limits, Topic};
+use thermocline_wire::fleet::{Report, WorkerState};
 use thermocline_worker::Settings;
 
 use crate::cable::Cable;
@@ -96,6 +98,29 @@ async fn b32_a_worker_that_is_told_to_end_ends_its_job_and_acknowledges_it() {
     stage.pass(seconds(15)).await;
     assert!(stage.gateway.result(&late).is_some());
     assert_eq!(other.runtime.bodies(), ["late"]);
+}
+
+#[tokio::test]
+async fn the_last_word_of_a_worker_is_that_it_is_gone() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let mut node = stage.worker("gpu-1", 2, 4_000).await;
+    stage.submit("m", "x").await;
+    stage.pass(seconds(5)).await;
+    let reports = stage.broker.listen(Topic::Report).await.unwrap();
+    node.worker.drain();
+    stage.pass(seconds(1)).await;
+    node.worker.ended().await;
+    let read = |body: Bytes| serde_json::from_slice::<Report>(&body).unwrap();
+    let said: Vec<Report> = reports.map(read).ready_chunks(99).next().await.unwrap();
+    let [.., drained, last] = &said[..] else {
+        panic!("{said:?}")
+    };
+    assert_eq!(
+        (drained.state, drained.resident.len()),
+        (WorkerState::Draining, 1)
+    );
+    assert_eq!((last.valid_ms, last.resident.len()), (0, 0));
 }
 
 #[tokio::test]
