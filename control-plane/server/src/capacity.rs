@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
 use thermocline_policy::{Brake, HostHeader, InstanceState, LocalFit, PodState, Tier, TierMap};
-use thermocline_provider::Address;
+use thermocline_provider::{Address, Provider};
 use thermocline_table::{Backend, Capacity, Pool, StartFailed, Target};
 use url::Url;
 
@@ -130,7 +130,9 @@ fn serving(instances: &[Arc<Instance>], tier: Tier) -> impl Iterator<Item = Arc<
 /// The backend of an instance at `address`.
 pub(crate) fn backend(instance: &Instance, address: &Address, host: HostHeader) -> Option<Backend> {
     let headers: Vec<(&String, &String)> = address.headers.iter().collect();
-    let target = target(&address.url, host, &headers, address.remaining)?;
+    let mut target = target(&address.url, host, &headers, address.remaining)?;
+    let voucher = instance.provider.adapter.voucher();
+    target.voucher = voucher.and_then(|text| HeaderValue::from_str(text).ok());
     Some(Backend::new(
         Some(instance.id.clone()),
         instance.tier,
@@ -161,5 +163,6 @@ fn target(
         host_header,
         headers,
         remaining,
+        voucher: None,
     })
 }

@@ -125,6 +125,13 @@ pub trait Provider: Send + Sync {
         address.clone()
     }
 
+    /// What [`VOUCHER_HEADER`](thermocline_policy::VOUCHER_HEADER) holds on answers
+    /// that are its own and no model's: they are counted as the router's own. For
+    /// those alone that answer within this process; nobody else may learn it.
+    fn voucher(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether it knows only what this process has told it, as where an
     /// instance is but a queue: what an earlier process had is created again,
     /// under its key.

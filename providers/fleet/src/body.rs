@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::Response;
 use serde::Serialize;
 use serde_json::{Value, json};
+use thermocline_policy::VOUCHER_HEADER;
 
 use crate::excuse::Excuse;
 
@@ -44,13 +45,17 @@ pub(crate) fn json_body(
 }
 
 impl Excuse {
-    /// The answer, in the shape that clients of such paths expect.
-    pub(crate) fn response(self, path: &str, request_id: &str) -> Response<Body> {
+    /// The answer, in the shape that clients of such paths expect; the gateway
+    /// knows by `voucher` that it is ours.
+    pub(crate) fn response(self, path: &str, request_id: &str, voucher: &str) -> Response<Body> {
         let (kind, body) = match path.starts_with("/v1/") {
             true => ("application/json", self.openai(request_id)),
             false => ("application/problem+json", self.problem(request_id)),
         };
         let mut response = json_body(self.status(), kind, &body);
+        if let Ok(voucher) = HeaderValue::from_str(voucher) {
+            response.headers_mut().insert(VOUCHER_HEADER, voucher);
+        }
         let again = [
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::SERVICE_UNAVAILABLE,

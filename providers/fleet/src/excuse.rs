@@ -12,8 +12,8 @@ pub(crate) enum Excuse {
     Full,
     /// Its body is larger than is taken.
     TooLarge,
-    /// Its body broke off.
-    BrokenBody,
+    /// Its body broke off: the gateway let go of it, since its client left.
+    BodyLeft,
     /// It asks for a connection.
     Upgrade,
     /// Its deployment is not known here.
@@ -40,9 +40,8 @@ impl Excuse {
     /// As it is counted.
     pub(crate) const fn result(self) -> FleetResult {
         match self {
-            Excuse::Full | Excuse::TooLarge | Excuse::BrokenBody | Excuse::Upgrade => {
-                FleetResult::Refused
-            }
+            Excuse::Full | Excuse::TooLarge | Excuse::Upgrade => FleetResult::Refused,
+            Excuse::BodyLeft => FleetResult::ClientLeft,
             Excuse::Unknown | Excuse::Withdrawn | Excuse::NoWorker | Excuse::NoQueue => {
                 FleetResult::Unavailable
             }
@@ -59,7 +58,7 @@ impl Excuse {
             Incompatible, OutOfCapacity, Rejected, RuntimeDied, RuntimeFailed, TimedOut, WorkerLost,
         };
         match self {
-            Excuse::BrokenBody => StatusCode::BAD_REQUEST,
+            Excuse::BodyLeft => StatusCode::BAD_REQUEST,
             Excuse::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Excuse::Full => StatusCode::TOO_MANY_REQUESTS,
             Excuse::Upgrade => StatusCode::NOT_IMPLEMENTED,
@@ -82,7 +81,7 @@ impl Excuse {
         match self {
             Excuse::Full => ("full", "too many requests wait for the fleet"),
             Excuse::TooLarge => ("body_too_large", "the body is larger than the fleet takes"),
-            Excuse::BrokenBody => ("bad_framing", "the body broke off"),
+            Excuse::BodyLeft => ("client_left", "the client left"),
             Excuse::Upgrade => (
                 "upgrade_unsupported",
                 "the shared fleet answers requests, not connections: no WebSocket or other upgrade",

@@ -26,6 +26,8 @@ pub(crate) struct Hub {
     pub(crate) lounge: Arc<Lounge>,
     /// What requests of the gateway must carry.
     pub(crate) gateway_token: String,
+    /// What the gateway knows answers of ours by.
+    pub(crate) voucher: String,
     /// What the worker in this process may use.
     pub(crate) own_token: String,
     /// How workers reach this gateway, once they can.
@@ -61,6 +63,7 @@ impl Hub {
             broker,
             settings,
             gateway_token: secret(),
+            voucher: secret(),
             own_token,
             reply_to: OnceLock::new(),
             news: Notify::new(),

@@ -46,7 +46,7 @@ impl Hub {
             Err(_) => self.probed(text(&head.headers, DEPLOYMENT)),
         };
         let id = text(&head.headers, "x-request-id");
-        answered.unwrap_or_else(|excuse| excuse.response(head.uri.path(), id))
+        answered.unwrap_or_else(|excuse| excuse.response(head.uri.path(), id, &self.voucher))
     }
 
     /// A request that says nothing of its deadline is the control plane's: the
@@ -82,7 +82,8 @@ impl Hub {
         match answer.await {
             Ok(answer) => answer::response(answer, head.method.as_str(), stay),
             Err(excuse) => {
-                stay.end = Some(excuse.into());
+                // Whether a gateway that let go was left, or late, its patience tells.
+                stay.end = (excuse != Excuse::BodyLeft).then(|| excuse.into());
                 Err(excuse)
             }
         }

@@ -29,7 +29,7 @@ pub(crate) async fn read(
     let (mut bytes, mut digest) = (BytesMut::new(), Sha256::new());
     let mut unpaid = announced;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Excuse::BrokenBody)?.into_data() else {
+        let Ok(data) = frame.map_err(|_| Excuse::BodyLeft)?.into_data() else {
             continue; // trailers
         };
         let length = data.len() as u64;

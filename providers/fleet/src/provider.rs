@@ -208,6 +208,10 @@ impl Provider for Fleet {
         true
     }
 
+    fn voucher(&self) -> Option<&str> {
+        Some(&self.hub.voucher)
+    }
+
     fn reach(&self, address: &Address) -> Address {
         let mut reached = address.clone();
         reached.url.clone_from(&self.intake);

@@ -111,7 +111,7 @@ impl Gateway {
     async fn deliver(
         &self,
         call: &mut Call<'_>,
-        (mut exchange, head): (Box<Exchange>, ResponseHead),
+        (mut exchange, mut head): (Box<Exchange>, ResponseHead),
         (arrival, turn, permit): (Arrival, Permit, BackendPermit),
         sent: Moment,
         stamp: &mut Stamp,
@@ -125,7 +125,10 @@ impl Gateway {
             return Forwarded::Refused(late(), arrival);
         }
         stamp.answered = Some(answered);
+        let voucher = permit.backend().target.voucher.as_ref();
+        let ours = voucher.is_some_and(|voucher| head.take_voucher(voucher));
         let settlement = Settlement::new(arrival, sent, head.status, turn, permit);
+        let settlement = settlement.vouched(ours);
         Forwarded::Answered(self.respond(call, (exchange, head, answered), settlement))
     }
 

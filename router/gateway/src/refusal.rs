@@ -41,13 +41,18 @@ pub(crate) fn refuse(status: u16, code: &'static str, detail: impl Into<String>)
         detail: detail.into(),
         retry_after: None,
         close: false,
-        outcome: match status {
-            429 => Outcome::Full,
-            502 => Outcome::BackendBroke,
-            503 => Outcome::Unavailable,
-            504 => Outcome::Timeout,
-            _ => Outcome::ClientError,
-        },
+        outcome: outcome_of(status),
+    }
+}
+
+/// How an answer of ours with `status` is counted.
+pub(crate) const fn outcome_of(status: u16) -> Outcome {
+    match status {
+        429 => Outcome::Full,
+        502 => Outcome::BackendBroke,
+        503 => Outcome::Unavailable,
+        504 => Outcome::Timeout,
+        _ => Outcome::ClientError,
     }
 }
 

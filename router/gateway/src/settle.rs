@@ -10,7 +10,7 @@ use thermocline_table::{
 };
 
 use crate::acquire::Served;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, outcome_of};
 
 /// A request that has been counted in and must be counted out. Dropped without
 /// an outcome, its client has left, or an operator cancelled it.
@@ -115,6 +115,8 @@ pub(crate) struct Settlement {
     arrival: Arrival,
     sent: Moment,
     status: StatusCode,
+    /// Whether the answer is ours, although a backend's address gave it.
+    ours: bool,
     _place: Permit,
     backend: BackendPermit,
 }
@@ -136,9 +138,17 @@ impl Settlement {
             arrival,
             sent,
             status,
+            ours: false,
             _place: place,
             backend,
         }
+    }
+
+    /// Whether what answers for its backend within this process says that the
+    /// answer is its own.
+    pub(crate) fn vouched(mut self, ours: bool) -> Self {
+        self.ours = ours;
+        self
     }
 
     pub(crate) fn backend(&self) -> &BackendPermit {
@@ -153,6 +163,7 @@ impl Settlement {
     /// Ends it whole at `now` and gives everything back.
     pub(crate) fn complete_at(mut self, now: Moment) {
         let outcome = match self.status.is_server_error() {
+            _ if self.ours => outcome_of(self.status.as_u16()),
             true => Outcome::BackendError,
             false => Outcome::Ok,
         };

@@ -53,8 +53,8 @@ pub use spec::{
     Activity, Budget, COLD_HEADER, ColdStart, Concurrency, DedicatedTier, Defaults, EnvValue,
     FLEET, FleetOptions, Forced, HEAD_BY_HEADER, Health, HostHeader, Limits, Live, Load, LocalTier,
     Objective, PodTier, PolicyMode, PolicySpec, Protocol, REMAINING_HEADER, Ready, Resources,
-    Routes, Selection, ServerlessTier, Settings, Shape, Spec, Strategy, Tiers, WHOLE_BY_HEADER,
-    is_dns_label,
+    Routes, Selection, ServerlessTier, Settings, Shape, Spec, Strategy, Tiers, VOUCHER_HEADER,
+    WHOLE_BY_HEADER, is_dns_label,
 };
 pub use steering::{Margins, SLOT, Steering};
 pub use tier::{Tier, TierMap, TierSet};

@@ -13,7 +13,7 @@ pub use check::is_dns_label;
 pub use settings::{Defaults, Settings};
 pub use tiers::{
     COLD_HEADER, DedicatedTier, FLEET, FleetOptions, HEAD_BY_HEADER, HostHeader, LocalTier,
-    PodTier, REMAINING_HEADER, ServerlessTier, Shape, Tiers, WHOLE_BY_HEADER,
+    PodTier, REMAINING_HEADER, ServerlessTier, Shape, Tiers, VOUCHER_HEADER, WHOLE_BY_HEADER,
 };
 
 /// What a user asked to serve. Fields that are `None` inherit the server's.

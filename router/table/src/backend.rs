@@ -33,6 +33,9 @@ pub struct Target {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether it is told how many milliseconds are left of each request's deadline.
     pub remaining: bool,
+    /// What its answers hold in [`VOUCHER_HEADER`](thermocline_policy::VOUCHER_HEADER)
+    /// that are ours and no model's; `None` where all are its own.
+    pub voucher: Option<HeaderValue>,
 }
 
 impl Target {
@@ -246,6 +249,7 @@ mod tests {
             host_header: HostHeader::Keep,
             headers: Vec::new(),
             remaining: false,
+            voucher: None,
         };
         Backend::new(None, Tier::Pod, target, None)
     }

@@ -131,6 +131,10 @@ impl Provider for Interrupted {
         self.adapter.beginnings()
     }
 
+    fn voucher(&self) -> Option<&str> {
+        self.adapter.voucher()
+    }
+
     fn forgets(&self) -> bool {
         self.adapter.forgets()
     }

@@ -178,6 +178,10 @@ impl Provider for Paced {
         self.adapter.reach(address)
     }
 
+    fn voucher(&self) -> Option<&str> {
+        self.adapter.voucher()
+    }
+
     fn forgets(&self) -> bool {
         self.adapter.forgets()
     }

@@ -78,6 +78,10 @@ impl<P: Provider> Provider for Keyed<P> {
         self.provider.reach(address)
     }
 
+    fn voucher(&self) -> Option<&str> {
+        self.provider.voucher()
+    }
+
     fn forgets(&self) -> bool {
         self.provider.forgets()
     }

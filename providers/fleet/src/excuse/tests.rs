@@ -10,8 +10,8 @@ fn next(excuse: Excuse) -> Option<Excuse> {
     };
     Some(match excuse {
         Excuse::Full => Excuse::TooLarge,
-        Excuse::TooLarge => Excuse::BrokenBody,
-        Excuse::BrokenBody => Excuse::Upgrade,
+        Excuse::TooLarge => Excuse::BodyLeft,
+        Excuse::BodyLeft => Excuse::Upgrade,
         Excuse::Upgrade => Excuse::Unknown,
         Excuse::Unknown => Excuse::Withdrawn,
         Excuse::Withdrawn => Excuse::NoWorker,

@@ -4,6 +4,8 @@ use bytes::{Buf, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
+use thermocline_policy::VOUCHER_HEADER;
+
 use super::Decoder;
 use super::exchange::ExchangeError;
 use crate::forwarded::is_hop_by_hop;
@@ -73,6 +75,12 @@ impl ResponseHead {
         head.connect(http11, &connection);
         buf.advance(length);
         Ok(Some(head))
+    }
+
+    /// Takes the voucher off that only we can know; whether it is there.
+    pub(crate) fn take_voucher(&mut self, voucher: &HeaderValue) -> bool {
+        let said = self.headers.remove(VOUCHER_HEADER);
+        said.is_some_and(|said| said == voucher)
     }
 
     /// Takes one line, in order.

@@ -21,6 +21,10 @@ pub const HEAD_BY_HEADER: &str = "x-thermocline-head-by";
 /// milliseconds since 1970.
 pub const WHOLE_BY_HEADER: &str = "x-thermocline-whole-by";
 
+/// The header by which a provider within this process vouches that an answer is
+/// its own and no model's; taken off before anybody else reads it.
+pub const VOUCHER_HEADER: &str = "x-thermocline-voucher";
+
 /// The tiers that a deployment may use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tiers {

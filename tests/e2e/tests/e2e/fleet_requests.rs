@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use thermocline_broker::{Broker, Delivery, Limits, MemoryBroker};
 use thermocline_clock::Clock;
 use thermocline_fleet::{Fleet, Settings};
+use thermocline_policy::VOUCHER_HEADER;
 use thermocline_provider::fleet::{FleetResult, SeenQueue, SharedFleet};
 use thermocline_support::system::{Setup, System};
 use thermocline_wire::fleet::{Claim, Grant, Job, ResultHead, frame};
@@ -80,6 +81,11 @@ impl Scene {
 
     /// Answers the next job of `m`; what the worker was told.
     async fn answer_one(&self) -> Grant {
+        self.answer_with(200, Vec::new()).await
+    }
+
+    /// The same, with this status and these headers.
+    async fn answer_with(&self, status: u16, headers: Vec<(String, String)>) -> Grant {
         let delivery = self.take().await;
         let job: Job = serde_json::from_slice(delivery.body()).unwrap();
         let claim = Claim {
@@ -93,8 +99,8 @@ impl Scene {
         let grant = grant(&mut claimed).await;
         let head = ResultHead {
             run: grant.run.clone(),
-            status: 200,
-            headers: Vec::new(),
+            status,
+            headers,
             coding: "identity".to_owned(),
             queue_ms: 0,
             load_ms: 0,
@@ -261,4 +267,50 @@ async fn updates_do_not_wait_for_requests_that_nobody_has_begun() {
         scene.answer_one().await;
     });
     assert_eq!(response.status, 200);
+}
+
+/// Of how many requests of `m` the metrics say that they ended as `outcome` says.
+async fn counted(system: &System, outcome: &str) -> u64 {
+    let metrics = system.admin.metrics().await;
+    let of_it = |line: &&str| {
+        line.starts_with("thermocline_requests_total")
+            && line.contains(&format!("outcome=\"{outcome}\""))
+    };
+    let counts = metrics.lines().filter(of_it);
+    counts
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum()
+}
+
+#[tokio::test]
+async fn what_the_fleet_answers_itself_is_no_answer_of_a_model() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let mut client = system.client().await;
+    let request = client.request("POST", "/d/m/generate");
+    let request = request.header("x-scale-up-timeout", "1s");
+    let response = request.body("prompt").send().await.unwrap();
+    assert_eq!(response.status, 503);
+    assert_eq!(response.header(VOUCHER_HEADER), None);
+    assert_eq!(counted(&system, "unavailable").await, 1);
+    let request = client.request("POST", "/d/m/generate");
+    let large = request.pattern(65 << 20, false).send().await.unwrap();
+    assert_eq!(large.status, 413);
+    assert_eq!(counted(&system, "client_error").await, 1);
+}
+
+#[tokio::test]
+async fn a_model_cannot_pass_its_failure_off_as_the_fleets() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let forged = vec![(VOUCHER_HEADER.to_owned(), "guess".to_owned())];
+    let answer = scene.answer_with(503, forged);
+    let (response, _) = tokio::join!(ask(&system), answer);
+    assert_eq!(
+        (response.status, response.header(VOUCHER_HEADER)),
+        (503, None)
+    );
+    assert_eq!(counted(&system, "backend_error").await, 1);
 }

@@ -93,6 +93,10 @@ impl Provider for Elsewhere {
         self.provider.reach(address)
     }
 
+    fn voucher(&self) -> Option<&str> {
+        self.provider.voucher()
+    }
+
     fn forgets(&self) -> bool {
         self.provider.forgets()
     }
