@@ -7,7 +7,7 @@ mod view;
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use crate::args::{deployment_name, some_duration};
 use crate::failure::Failure;
@@ -60,10 +60,10 @@ pub(crate) struct Letters {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which").required(true).args(["ids", "fingerprint"])))]
 pub(crate) struct Replay {
     /// The dead letters
-    #[arg(value_name = "ID", value_parser = plain_word,
-          required_unless_present = "fingerprint", conflicts_with = "fingerprint")]
+    #[arg(value_name = "ID", value_parser = plain_word)]
     ids: Vec<String>,
     /// A whole group of those that failed alike; returns at once
     #[arg(long, value_parser = plain_word)]

@@ -9,6 +9,7 @@ mod edit;
 mod key;
 mod redaction;
 mod seal;
+mod sealed;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

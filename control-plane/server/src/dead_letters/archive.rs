@@ -10,6 +10,7 @@ use thermocline_store::{NewDeadLetter, Result};
 use thermocline_wire::rfc3339;
 use tokio::sync::mpsc;
 
+use super::head::row;
 use super::record::record;
 use crate::control::ControlPlane;
 
@@ -81,7 +82,8 @@ impl ControlPlane {
     /// Archives one, however long the store is away: until then it is the broker's.
     async fn archive(&self, letter: DeadLetter) {
         let max_payload = self.dead_letters.settings.max_payload;
-        let new = record(&letter, max_payload, self.secrets.redaction());
+        let seal = |text: &str| self.seal_head(&letter.job.id, text);
+        let new = record(&letter, max_payload, self.secrets.redaction(), seal);
         let is_new = loop {
             let now = self.clock.wall_micros();
             match self.store.archive_dead_letter(&new, now).await {
@@ -95,6 +97,12 @@ impl ControlPlane {
             self.tell_dead_letter(&new);
         }
         letter.archived().await;
+    }
+
+    fn seal_head(&self, letter: &str, text: &str) -> Option<String> {
+        let sealed = self.secrets.seal_text(&row(letter), text);
+        let lost = |error: &_| tracing::error!(%error, letter, "its request cannot be sealed");
+        sealed.inspect_err(lost).ok()
     }
 
     fn tell_dead_letter(&self, new: &NewDeadLetter) {

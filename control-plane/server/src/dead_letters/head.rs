@@ -1,9 +1,10 @@
 //! What may be kept of a request's head: everything but what lets somebody in.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use thermocline_provider::fleet::ParkedRequest;
 
-use crate::secrets::Redaction;
+use crate::secrets::{Redaction, Secrets};
 
 /// Beginnings of values that are credentials whatever they are called.
 const SCHEMES: [&str; 3] = ["bearer ", "basic ", "digest "];
@@ -27,26 +28,84 @@ const PARTS: [&str; 5] = ["auth", "key", "pass", "pwd", "sig"];
 /// Names that are no credentials although they look like it.
 const HARMLESS: [&str; 2] = ["idempotency-key", "sec-websocket-key"];
 
-/// A request's head without credentials, and what was left out.
-pub(super) fn without_credentials(
-    request: &ParkedRequest,
-    redaction: &Redaction,
-) -> (Value, Vec<String>) {
+/// A request's head as it is archived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) method: String,
+    pub(super) target: String,
+    pub(super) headers: Vec<(String, String)>,
+    /// Target and headers as they were sent, sealed, where a secret that the
+    /// server knows stands in them; empty where it could not be sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed: Option<String>,
+}
+
+impl Head {
+    /// A request's head without credentials, and what was left out. Secrets that
+    /// `redaction` knows are hidden, and what they stand in is kept as `seal` seals it.
+    pub(super) fn of(
+        request: &ParkedRequest,
+        redaction: &Redaction,
+        seal: impl FnOnce(&str) -> Option<String>,
+    ) -> (Head, Vec<String>) {
+        let (sent, cut) = without_credentials(request);
+        let shown = sent.hidden(redaction);
+        let sealed = (shown != sent).then(|| {
+            let text = json!((&sent.target, &sent.headers)).to_string();
+            seal(&text).unwrap_or_default()
+        });
+        (Head { sealed, ..shown }, cut)
+    }
+
+    /// As it was sent; `None` where a secret in it cannot be had any more.
+    pub(super) fn opened(self, letter: &str, secrets: &Secrets) -> Option<Head> {
+        let Some(sealed) = &self.sealed else {
+            return Some(self);
+        };
+        let text = secrets.open_text(&row(letter), sealed)?;
+        let (target, headers) = serde_json::from_str(&text).ok()?;
+        Some(Head {
+            target,
+            headers,
+            sealed: None,
+            ..self
+        })
+    }
+
+    fn hidden(&self, redaction: &Redaction) -> Head {
+        let clean = |text: &String| redaction.clean(text).into_owned();
+        let headers = self.headers.iter();
+        Head {
+            target: clean(&self.target),
+            headers: headers
+                .map(|(name, value)| (name.clone(), clean(value)))
+                .collect(),
+            ..self.clone()
+        }
+    }
+}
+
+/// What a letter's sealed head is bound to.
+pub(super) fn row(letter: &str) -> String {
+    format!("dead-letter/{letter}")
+}
+
+fn without_credentials(request: &ParkedRequest) -> (Head, Vec<String>) {
     let mut cut = Vec::new();
     let mut headers = Vec::new();
     for (name, value) in &request.headers {
         if is_credential(name) || has_scheme(value) {
             cut.push(format!("header {}", name.to_lowercase()));
         } else {
-            headers.push((name, redaction.clean(value)));
+            headers.push((name.clone(), value.clone()));
         }
     }
-    let target = without_secret_query(&request.target, &mut cut);
-    let head = json!({
-        "method": request.method,
-        "target": redaction.clean(&target),
-        "headers": headers,
-    });
+    let head = Head {
+        method: request.method.clone(),
+        target: without_secret_query(&request.target, &mut cut),
+        headers,
+        sealed: None,
+    };
     (head, cut)
 }
 
@@ -90,76 +149,4 @@ fn is_credential(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use bytes::Bytes;
-
-    fn request(target: &str, headers: &[(&str, &str)]) -> ParkedRequest {
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        ParkedRequest {
-            deployment: "sdxl".into(),
-            method: "POST".into(),
-            target: target.into(),
-            headers: headers.iter().map(own).collect(),
-            payload: Bytes::new(),
-        }
-    }
-
-    #[test]
-    fn what_lets_somebody_in_is_never_kept() {
-        let names = [
-            "Authorization",
-            "proxy-authorization",
-            "Cookie",
-            "X-Api-Key",
-            "x-goog-api-key",
-            "x-auth",
-            "CF-Access-Client-Secret",
-            "X-Amz-Security-Token",
-            "x-session-id",
-            "ApiKey",
-        ];
-        for name in names {
-            let request = request("/", &[(name, "sentinel"), ("accept", "*/*")]);
-            let (head, cut) = without_credentials(&request, &Redaction::default());
-            assert!(!head.to_string().contains("sentinel"), "{name}");
-            assert_eq!(cut, [format!("header {}", name.to_lowercase())]);
-            assert_eq!(head["headers"], json!([["accept", "*/*"]]));
-        }
-        let odd = request("/", &[("x-forwarded-by", "Bearer sentinel")]);
-        let (head, _) = without_credentials(&odd, &Redaction::default());
-        assert!(!head.to_string().contains("sentinel"));
-    }
-
-    #[test]
-    fn a_query_keeps_what_is_no_credential() {
-        let request = request("/v1/x?steps=3&api_key=sentinel&sig=sentinel&seed=1", &[]);
-        let (head, cut) = without_credentials(&request, &Redaction::default());
-        assert_eq!(head["target"], "/v1/x?steps=3&seed=1");
-        assert_eq!(cut, ["query api_key", "query sig"]);
-        for coded in ["token=sentinel", "api%5Fkey=sentinel", "%74oken=sentinel"] {
-            let request = self::request(&format!("/v1/x?{coded}"), &[]);
-            let (head, _) = without_credentials(&request, &Redaction::default());
-            assert_eq!(head["target"], "/v1/x");
-        }
-    }
-
-    #[test]
-    fn what_is_needed_to_run_it_again_is_kept_and_secrets_are_hidden() {
-        let redaction = Redaction::default();
-        redaction.hide("hf_Sentinel");
-        let headers = [
-            ("content-type", "application/json"),
-            ("idempotency-key", "7"),
-            ("x-note", "uses hf_Sentinel"),
-        ];
-        let (head, cut) = without_credentials(&request("/a", &headers), &redaction);
-        assert!(cut.is_empty());
-        let expected = json!([
-            ["content-type", "application/json"],
-            ["idempotency-key", "7"],
-            ["x-note", "uses [secret]"],
-        ]);
-        assert_eq!(head["headers"], expected);
-    }
-}
+mod tests;

@@ -37,7 +37,7 @@ pub(crate) fn letter_json(row: &DeadLetterRow) -> Value {
 pub(crate) fn whole_json(row: &DeadLetterRow, payload: Option<&[u8]>) -> Value {
     let mut letter = letter_json(row);
     letter["failures"] = stored(&row.failures);
-    letter["request"] = row.head.as_deref().map(stored).unwrap_or_default();
+    letter["request"] = row.head.as_deref().map(shown_head).unwrap_or_default();
     if let Some(payload) = payload {
         show(payload, &mut letter["payload"]);
     }
@@ -79,6 +79,15 @@ fn show(payload: &[u8], shown: &mut Value) {
     shown["encoding"] = json!(encoding);
     shown["content"] = json!(content);
     shown["shown_bytes"] = json!(bytes);
+}
+
+/// A request's head without what is sealed of it.
+fn shown_head(head: &str) -> Value {
+    let mut head = stored(head);
+    if let Some(fields) = head.as_object_mut() {
+        fields.remove("sealed");
+    }
+    head
 }
 
 /// What we wrote as JSON.

@@ -6,7 +6,7 @@ use thermocline_provider::fleet::{Cause, DeadLetter};
 use thermocline_store::{DeadLetterCause, NewDeadLetter};
 use thermocline_wire::fleet::{self, Failure, Obituary};
 
-use super::head::without_credentials;
+use super::head::Head;
 use crate::secrets::Redaction;
 
 /// The most failures that are kept of one job.
@@ -17,16 +17,17 @@ const LONGEST_DETAIL: usize = 500;
 const UNSETTLED: &str = "it was delivered too often without being settled";
 
 /// What is kept of `letter`: its payload up to `max_payload` bytes, nothing
-/// that lets somebody in, and no secret.
+/// that lets somebody in, and no secret but as `seal` seals it.
 pub(super) fn record(
     letter: &DeadLetter,
     max_payload: u64,
     redaction: &Redaction,
+    seal: impl FnOnce(&str) -> Option<String>,
 ) -> NewDeadLetter {
     let obituary = obituary(&letter.cause);
     let failures = failures(letter, obituary.as_ref(), redaction);
     let (kind, status, detail) = last_of(&failures);
-    let request = request(letter, max_payload, redaction);
+    let request = request(letter, max_payload, redaction, seal);
     NewDeadLetter {
         id: letter.job.id.clone(),
         deployment: match &letter.request {
@@ -43,7 +44,7 @@ pub(super) fn record(
         detail: detail.to_owned(),
         attempts: letter.attempts,
         failures: Value::from_iter(failures.iter().map(failure_json)).to_string(),
-        head: request.head.map(|head| head.to_string()),
+        head: request.head.map(|head| json!(head).to_string()),
         payload_bytes: i64::try_from(request.bytes).unwrap_or(i64::MAX),
         payload: request.payload,
         cut: json!(request.cut).to_string(),
@@ -121,13 +122,18 @@ fn failure_json(failure: &Failure) -> Value {
 
 /// What is kept of a request.
 struct Kept {
-    head: Option<Value>,
+    head: Option<Head>,
     payload: Option<Vec<u8>>,
     bytes: u64,
     cut: Vec<String>,
 }
 
-fn request(letter: &DeadLetter, max_payload: u64, redaction: &Redaction) -> Kept {
+fn request(
+    letter: &DeadLetter,
+    max_payload: u64,
+    redaction: &Redaction,
+    seal: impl FnOnce(&str) -> Option<String>,
+) -> Kept {
     let Some(request) = &letter.request else {
         return Kept {
             head: None,
@@ -136,7 +142,7 @@ fn request(letter: &DeadLetter, max_payload: u64, redaction: &Redaction) -> Kept
             cut: vec!["request".to_owned()],
         };
     };
-    let (head, mut cut) = without_credentials(request, redaction);
+    let (head, mut cut) = Head::of(request, redaction, seal);
     let bytes = request.payload.len() as u64;
     let payload = (bytes <= max_payload).then(|| request.payload.to_vec());
     if payload.is_none() {

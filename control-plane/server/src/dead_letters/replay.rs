@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use thermocline_policy::fleet::Bucket;
 use thermocline_provider::ProviderError;
@@ -15,15 +14,22 @@ use tokio::sync::mpsc;
 use super::Refused;
 use super::admission::Kept;
 use super::archive::PAUSE;
+use super::head::Head;
 use super::refusal::why_not;
 use crate::control::ControlPlane;
 
-/// A request's head as it was archived.
-#[derive(Deserialize)]
-struct Head {
-    method: String,
-    target: String,
-    headers: Vec<(String, String)>,
+/// What is said where the key of the secrets does not open a request.
+const NOT_OPENED: &str =
+    "a secret stands in its path or its headers, and the key of the secrets does not open it";
+
+/// What is archived of a letter's request.
+enum Archived {
+    /// All of it, and how long it may take.
+    Whole(ParkedRequest, Duration),
+    /// Its payload, or its head, is gone.
+    NotKept,
+    /// A secret in it cannot be had any more.
+    NotOpened,
 }
 
 impl ControlPlane {
@@ -69,7 +75,8 @@ impl ControlPlane {
         Ok((count, group.letters.saturating_sub(count)))
     }
 
-    /// Throws a letter's payload away; the letter stays to be counted.
+    /// Throws a letter's payload away; the letter stays to be counted. One that
+    /// was discarded before stays as it is, and nothing is told again.
     ///
     /// # Errors
     /// [`Refused`] where there is none, or it is being replayed.
@@ -77,7 +84,10 @@ impl ControlPlane {
         let row = self.letter(id).await?;
         let now = self.clock.wall_micros();
         if !self.store.discard_dead_letter(id, now).await? {
-            return Err(Refused::conflict("replaying", "it is being replayed"));
+            return match self.letter(id).await?.state {
+                DeadLetterState::Discarded => Ok(()),
+                _ => Err(Refused::conflict("replaying", "it is being replayed")),
+            };
         }
         let text = format!("the dead letter {id} was discarded");
         let body = json!({ "letter": id, "class": row.class.as_str() });
@@ -125,11 +135,12 @@ impl ControlPlane {
 
     async fn replay_now(&self, fleet: &dyn SharedFleet, id: &str) {
         let (state, outcome) = match self.archived_request(id).await {
-            Ok(Some((request, within))) => match runs(fleet, &request.deployment) {
+            Ok(Archived::Whole(request, within)) => match runs(fleet, &request.deployment) {
                 Ok(()) => self.admitted(fleet, request, within).await,
                 Err(refused) => open(json!({ "result": "refused", "detail": refused.to_string() })),
             },
-            Ok(None) => open(json!({ "result": "not_kept" })),
+            Ok(Archived::NotKept) => open(json!({ "result": "not_kept" })),
+            Ok(Archived::NotOpened) => open(json!({ "result": "refused", "detail": NOT_OPENED })),
             Err(error) => {
                 tracing::error!(%error, "a dead letter cannot be read");
                 open(json!({ "result": "not_read" }))
@@ -156,29 +167,33 @@ impl ControlPlane {
         }
     }
 
-    /// The request of a letter, and how long it may take.
-    async fn archived_request(&self, id: &str) -> Result<Option<(ParkedRequest, Duration)>> {
+    /// The request of a letter as it was sent, without its credentials.
+    async fn archived_request(&self, id: &str) -> Result<Archived> {
         let row = self.store.dead_letter(id).await?;
         let payload = self.store.dead_letter_payload(id).await?;
         let (Some(row), Some(payload)) = (row, payload) else {
-            return Ok(None);
+            return Ok(Archived::NotKept);
         };
-        let head: Option<Head> = row.head.and_then(|head| serde_json::from_str(&head).ok());
+        let head = row.head.and_then(|head| serde_json::from_str(&head).ok());
+        let Some(head): Option<Head> = head else {
+            return Ok(Archived::NotKept);
+        };
+        let Some(head) = head.opened(id, &self.secrets) else {
+            return Ok(Archived::NotOpened);
+        };
         let within = self
             .deployment(&row.deployment)
             .map_or(self.defaults.deadline, |deployment| {
                 deployment.live.config.load().settings.deadline
             });
-        Ok(head.map(|head| {
-            let request = ParkedRequest {
-                deployment: row.deployment,
-                method: head.method,
-                target: head.target,
-                headers: head.headers,
-                payload: Bytes::from(payload),
-            };
-            (request, within)
-        }))
+        let request = ParkedRequest {
+            deployment: row.deployment,
+            method: head.method,
+            target: head.target,
+            headers: head.headers,
+            payload: Bytes::from(payload),
+        };
+        Ok(Archived::Whole(request, within))
     }
 
     async fn end_replay(&self, id: &str, state: DeadLetterState, mut outcome: Value) {

@@ -1,5 +1,3 @@
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use thermocline_provider::Address;
 use thermocline_wire::fleet::DEPLOYMENT_HEADER;
@@ -37,8 +35,7 @@ impl Secrets {
         let headers = std::mem::take(&mut written.address.headers);
         if !headers.is_empty() {
             let text = serde_json::json!(headers).to_string();
-            let sealed = self.seal(&bound_to(instance), &text)?;
-            written.sealed = Some(STANDARD.encode(sealed));
+            written.sealed = Some(self.seal_text(&bound_to(instance), &text)?);
         }
         Ok(serde_json::json!(written).to_string())
     }
@@ -51,9 +48,7 @@ impl Secrets {
             sealed,
         } = serde_json::from_str(written).ok()?;
         if let Some(sealed) = sealed {
-            let sealed = STANDARD.decode(sealed).ok()?;
-            let sealer = self.sealer()?;
-            let headers = sealer.open(&bound_to(instance), &sealed)?;
+            let headers = self.open_text(&bound_to(instance), &sealed)?;
             address.headers = serde_json::from_str(&headers).ok()?;
         }
         self.hide_tokens(&address);

@@ -92,16 +92,15 @@ impl Store {
     }
 
     /// Throws a letter's payload away at `now`; false, and nothing changed,
-    /// where there is no such letter, or it is being replayed.
+    /// where there is no such letter, it is being replayed, or was discarded before.
     ///
     /// # Errors
     /// Only the common ones.
     pub async fn discard_dead_letter(&self, id: &str, now: i64) -> Result<bool> {
         let mut tx = self.begin().await?;
         let letter: Option<i64> = sqlx::query_scalar(
-            "update dead_letters set changed_at = iif(state = 'discarded', changed_at, ?),
-                 state = 'discarded'
-             where id = ? and state <> 'replaying' returning seq",
+            "update dead_letters set changed_at = ?, state = 'discarded'
+             where id = ? and state not in ('replaying', 'discarded') returning seq",
         )
         .bind(now)
         .bind(id)

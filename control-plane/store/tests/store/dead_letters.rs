@@ -205,7 +205,7 @@ async fn what_is_discarded_has_no_payload_and_what_is_replayed_is_not_discarded(
     let state = DeadLetterState::Replayed;
     store.end_replay("a", state, "{}", NOW).await.unwrap();
     assert!(store.discard_dead_letter("a", NOW + 7).await.unwrap());
-    assert!(store.discard_dead_letter("a", NOW + 9).await.unwrap());
+    assert!(!store.discard_dead_letter("a", NOW + 9).await.unwrap());
     let row = store.dead_letter("a").await.unwrap().unwrap();
     assert_eq!(
         (row.state, row.changed_at),

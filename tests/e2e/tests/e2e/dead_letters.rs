@@ -57,6 +57,34 @@ async fn what_lets_somebody_in_is_not_kept_and_what_was_left_out_is_told() {
 }
 
 #[tokio::test]
+async fn a_secret_in_the_path_is_hidden_and_replayed_as_it_was_sent() {
+    let archive = Archive::new().await;
+    let secret = json!({ "value": "hf_0123456789" });
+    let put = archive
+        .system
+        .admin
+        .call(Method::PUT, "/secrets/hf", Some(&secret));
+    assert!(put.await.0.is_success());
+    let mut letter = transient("job1");
+    let request = letter.request.as_mut().unwrap();
+    request.target = "/v1/hf_0123456789/run".to_owned();
+    request.headers = vec![("x-note".to_owned(), "with hf_0123456789".to_owned())];
+    let sent = request.clone();
+    archive.bury(letter).await;
+    let shown = archive.read("job1").await;
+    assert!(!shown.to_string().contains("hf_0123456789"), "{shown}");
+    assert_eq!(
+        shown["request"],
+        json!({ "method": "POST", "target": "/v1/[secret]/run",
+                "headers": [["x-note", "with [secret]"]] })
+    );
+    archive.fleet.next_replay(Ok(Replayed::Answered(200)));
+    archive.replay("job1").await;
+    archive.until_state("job1", "replayed").await;
+    assert_eq!(archive.fleet.replayed(), [sent]);
+}
+
+#[tokio::test]
 async fn a_transient_letter_is_replayed_once_and_says_how_that_ended() {
     let archive = Archive::new().await;
     archive.bury(transient("job1")).await;
@@ -245,7 +273,12 @@ async fn a_letter_is_discarded_with_its_payload_and_stays_to_be_counted() {
     let archive = Archive::new().await;
     archive.bury(transient("job1")).await;
     assert_eq!(archive.call(Method::DELETE, "/job1").await.0, 204);
+    let discarded = archive.read("job1").await["changed_at"].clone();
+    archive.time.advance(SECOND);
     assert_eq!(archive.call(Method::DELETE, "/job1").await.0, 204);
+    assert_eq!(archive.read("job1").await["changed_at"], discarded);
+    let events = run(&archive, &["events"]).await.out;
+    assert_eq!(events.matches("fleet.discarded").count(), 1, "{events}");
     assert_eq!(archive.call(Method::DELETE, "/nobody").await.0, 404);
     let letter = archive.read("job1").await;
     assert_eq!(
@@ -295,11 +328,15 @@ async fn a_letter_whose_deployment_is_gone_stays_to_be_looked_at() {
 
 /// The verbs, against this archive.
 async fn dlq(archive: &Archive, args: &[&str]) -> Ran {
+    run(archive, &[&["dlq"], args].concat()).await
+}
+
+async fn run(archive: &Archive, args: &[&str]) -> Ran {
     let url = format!("http://{}", archive.system.admin.address);
     let setup = process::Setup::new()
         .env("THERMOCLINE_SERVER", &url)
         .env("THERMOCLINE_TOKEN", TOKEN);
-    setup.run(&[&["dlq"], args].concat()).await
+    setup.run(args).await
 }
 
 #[tokio::test]
@@ -342,6 +379,9 @@ async fn letters_are_looked_at_replayed_and_discarded_at_the_command_line() {
     assert_eq!(dlq(&archive, &["show", "nobody"]).await.code, 4);
     assert_eq!(dlq(&archive, &["show", "../keys"]).await.code, 2);
 
+    let nothing = dlq(&archive, &["replay"]).await;
+    assert_eq!(nothing.code, 2);
+    assert!(nothing.err.contains("--fingerprint"), "{}", nothing.err);
     let refused = dlq(&archive, &["replay", "job2"]).await;
     assert_eq!(refused.code, 3, "{}", refused.err);
     assert!(refused.err.contains("two workers"), "{}", refused.err);

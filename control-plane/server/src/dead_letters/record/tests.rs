@@ -46,7 +46,7 @@ fn given_up(class: fleet::Class, failure: Failure) -> Cause {
 }
 
 fn kept(letter: &DeadLetter) -> NewDeadLetter {
-    record(letter, 4, &Redaction::default())
+    record(letter, 4, &Redaction::default(), |_| None)
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn what_workers_say_is_bounded_and_holds_no_secret() {
     let last = failure("w1", fleet::FailureKind::RuntimeFailed, &long);
     let cause = given_up(fleet::Class::Transient, last.clone());
     let many = letter(cause, vec![last; 80], None);
-    let new = record(&many, 0, &redaction);
+    let new = record(&many, 0, &redaction, |_| None);
     assert!(!new.failures.contains("hf_Sentinel"));
     assert_eq!(new.detail.chars().count(), LONGEST_DETAIL);
     let failures: Vec<Value> = serde_json::from_str(&new.failures).unwrap();
