@@ -211,12 +211,19 @@ impl Gateway {
         let by = first_byte.min(call.patience.whole);
         let target = &permit.backend().target;
         let patience = target.remaining.then(|| self.patience(call, sent, by));
-        let context = self.context(call, framing, patience);
+        // Who answers within this process can refuse a body before it comes.
+        let has_body = framing != Framing::Empty;
+        let expects = call.checked.expects && has_body && target.voucher.is_some();
+        let context = HeadContext {
+            expects,
+            ..self.context(call, framing, patience)
+        };
         let head = request_head(call.parts, target, &context);
         let reused = connection.reused;
         let paid = matches!(permit.backend().tier, Tier::Serverless | Tier::Pod);
         let body = if paid { body.keeping_given() } else { body };
         let upload = Upload::new(head, body, framing, call.most_body);
+        let upload = if expects { upload.withheld() } else { upload };
         // Boxed: it moves on into the response's body.
         let mut exchange = Box::new(Exchange::new(connection, upload));
         let method = &call.parts.method;
@@ -261,6 +268,7 @@ impl Gateway {
             request_id: call.id.as_bytes(),
             prefix: call.prefix,
             framing,
+            expects: false,
             patience,
         }
     }

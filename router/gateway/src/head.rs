@@ -27,6 +27,8 @@ pub(crate) struct HeadContext<'c> {
     /// Length of the path prefix that the backend does not see.
     pub(crate) prefix: Option<usize>,
     pub(crate) framing: Framing,
+    /// Whether the backend is asked whether it wants the body, as the client asks us.
+    pub(crate) expects: bool,
     /// For a backend that asks for it.
     pub(crate) patience: Option<Patience>,
 }
@@ -56,6 +58,9 @@ pub(crate) fn request_head(parts: &Parts, target: &Target, context: &HeadContext
     put_host(&mut out, target, context.checked);
     put_passed(&mut out, parts, target, context);
     put_framing(&mut out, context.framing);
+    if context.expects {
+        line(&mut out, "expect", b"100-continue");
+    }
     put_forwarded(&mut out, parts, context);
     line(&mut out, "x-request-id", context.request_id);
     for (name, value) in &target.headers {

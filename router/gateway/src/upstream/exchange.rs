@@ -116,6 +116,10 @@ impl Exchange {
                 if head.status == StatusCode::SWITCHING_PROTOCOLS {
                     return Poll::Ready(Ok(head));
                 }
+                if head.status == StatusCode::CONTINUE {
+                    self.upload.release();
+                    self.poll_upload(cx)?;
+                }
                 if head.status.is_informational() {
                     continue;
                 }

@@ -32,6 +32,8 @@ pub(crate) struct Upload {
     received: u64,
     most: u64,
     wrote: bool,
+    /// Whether the body is left with the client until the backend wants it.
+    withheld: bool,
 }
 
 impl Upload {
@@ -45,7 +47,19 @@ impl Upload {
             received: 0,
             most: most.unwrap_or(u64::MAX),
             wrote: false,
+            withheld: false,
         }
+    }
+
+    /// The same, whose body is sent once the backend has said that it wants it.
+    pub(crate) fn withheld(mut self) -> Self {
+        self.withheld = !self.source_ended;
+        self
+    }
+
+    /// The backend wants the body.
+    pub(crate) fn release(&mut self) {
+        self.withheld = false;
     }
 
     /// Whether anything has been written to the backend.
@@ -99,7 +113,7 @@ impl Upload {
     }
 
     fn poll_source(&mut self, cx: &mut Context<'_>) -> Result<(), ExchangeError> {
-        while !self.source_ended && self.queued < MOST_QUEUED {
+        while !self.source_ended && !self.withheld && self.queued < MOST_QUEUED {
             match self.body.poll_piece(cx) {
                 Poll::Ready(Some(Ok(Piece::Data(data)))) => self.push_data(data)?,
                 Poll::Ready(Some(Ok(Piece::Trailers(trailers)))) => self.end(Some(&trailers)),

@@ -314,3 +314,50 @@ async fn a_model_cannot_pass_its_failure_off_as_the_fleets() {
     );
     assert_eq!(counted(&system, "backend_error").await, 1);
 }
+
+#[tokio::test]
+async fn what_is_too_large_for_the_fleet_is_refused_before_it_is_sent() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let mut client = system.client().await;
+    let request = client
+        .request("POST", "/d/m/x")
+        .header("expect", "100-continue");
+    let request = request.header("content-length", (100 << 20).to_string());
+    request.send_head().await.unwrap();
+    assert_eq!(
+        client.read_head().await.unwrap().status,
+        413,
+        "no 100 comes before"
+    );
+    let mut client = system.client().await;
+    let asked = async {
+        let request = client
+            .request("POST", "/d/m/x")
+            .header("expect", "100-continue");
+        request.body("prompt").send().await.unwrap()
+    };
+    let (response, _) = tokio::join!(asked, scene.answer_one());
+    assert_eq!((response.status, response.interim.len()), (200, 1));
+}
+
+#[tokio::test]
+async fn who_closes_its_side_in_the_middle_of_its_body_has_left() {
+    let scene = Scene::new().await;
+    let system = scene.system(Setup::new()).await;
+    system.admin.deploy(spec()).await;
+    let mut client = system.client().await;
+    let request = client
+        .request("POST", "/d/m/x")
+        .header("content-length", "9");
+    request.send_head().await.unwrap();
+    client.send_raw("half").await.unwrap();
+    while scene.fleet.tally().held_bytes == 0 {
+        tokio::task::yield_now().await;
+    }
+    client.halves().0.close_sending().unwrap();
+    assert_eq!(client.read_head().await.unwrap().status, 400);
+    assert_eq!(counted(&system, "client_left").await, 1);
+    assert_eq!(scene.ended().await, [FleetResult::ClientLeft]);
+}
