@@ -1,5 +1,7 @@
 //! `doctor`: is the server there, does it let us in, is it well?
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use yaml_serde::Value;
 
@@ -65,6 +67,7 @@ async fn checks(session: &Session) -> Vec<Check> {
             let local = deployments.iter().any(|it| it.spec.tiers.local.is_some());
             checks.extend(providers.iter().map(|it| provider(it, local)));
             checks.extend(providers.iter().flat_map(gpus));
+            checks.extend(fleet(&deployments));
             checks.extend(exposure(&providers));
         }
         Err(error) => checks.push(Check::of("token", Err(error))),
@@ -137,6 +140,40 @@ fn standing(gpu: &Gpu) -> String {
 
 fn gib(mib: u64) -> String {
     format!("{:.1} GiB", mib as f64 / 1024.0)
+}
+
+/// Why deployments of the shared fleet are not served, each reason once; nothing
+/// where none is to run there.
+fn fleet(deployments: &[Placed]) -> Vec<Check> {
+    let ours = || deployments.iter().filter(|it| it.is_on_fleet());
+    let mut waiting: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for deployment in ours() {
+        for warning in &deployment.status.warnings {
+            waiting.entry(warning).or_default().push(&deployment.name);
+        }
+    }
+    let check = |ok, detail| Check {
+        check: "fleet".to_owned(),
+        ok,
+        detail,
+    };
+    let told = waiting
+        .iter()
+        .map(|(why, names)| check(false, Some(format!("{}: {why}", few(names)))));
+    let mut checks: Vec<Check> = told.collect();
+    if checks.is_empty() && ours().next().is_some() {
+        checks.push(check(true, None));
+    }
+    checks
+}
+
+/// The first of `names`, and how many more there are.
+fn few(names: &[&str]) -> String {
+    let (first, rest) = names.split_at(names.len().min(3));
+    match rest.len() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
 }
 
 /// What goes on to be paid if this server never comes back: for how long, where

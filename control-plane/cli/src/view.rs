@@ -2,10 +2,14 @@
 //!
 //! Unknown fields are ignored, so that a newer server can say more.
 
+mod placed;
+
 use std::fmt;
 
 use serde::Deserialize;
 use thermocline_policy::Tier;
+
+pub(crate) use placed::Placed;
 
 /// A list's entries.
 #[derive(Debug, Deserialize)]
@@ -100,25 +104,6 @@ pub(crate) struct Gpu {
     pub(crate) used_mib: Option<u64>,
     /// What local instances were promised.
     pub(crate) reserved_mib: u64,
-}
-
-/// A deployment, for where it may run.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Placed {
-    pub(crate) spec: PlacedSpec,
-}
-
-/// Of a specification, its tiers.
-#[derive(Debug, Deserialize)]
-pub(crate) struct PlacedSpec {
-    pub(crate) tiers: PlacedTiers,
-}
-
-/// Of the tiers, the local one.
-#[derive(Debug, Deserialize)]
-pub(crate) struct PlacedTiers {
-    #[serde(default)]
-    pub(crate) local: Option<serde::de::IgnoredAny>,
 }
 
 /// A decision, now or in the past.

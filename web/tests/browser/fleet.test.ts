@@ -23,7 +23,8 @@ test('without a fleet each part says what to type', async () => {
 test('workers are shown with what they hold and how fast they load, queues with what waits', async () => {
   const fleet = new Fleet();
   fleet.workers = [worker('gpu-1', ['sdxl', 'bert'], 0.2), worker('gpu-2', [], 4.2)];
-  fleet.queues = [queue('bert', 0, ['gpu-1']), queue('llama', 7, [])];
+  const why = 'no worker of the fleet has the memory: it needs 40 GiB, the largest has 24 GiB';
+  fleet.queues = [queue('bert', 0, ['gpu-1']), queue('llama', 7, [], why)];
   const open = await stage.open();
   const { page } = open;
   await fleet.answer(page);
@@ -35,6 +36,7 @@ test('workers are shown with what they hold and how fast they load, queues with 
   const longest = page.locator('[data-queue]').first();
   await longest.getByText('llama').waitFor();
   await longest.getByText('nobody').waitFor();
+  await longest.getByText(why).waitFor();
   await open.accessible();
   await open.shot('fleet');
   await page.setViewportSize({ width: 390, height: 800 });

@@ -130,8 +130,13 @@ export function worker(name: string, models: string[], rate: number): unknown {
   };
 }
 
-/** A queue of `deployment`. */
-export function queue(deployment: string, waiting: number, by: string[]): unknown {
+/** A queue of `deployment`, and why no worker could serve it. */
+export function queue(
+  deployment: string,
+  waiting: number,
+  by: string[],
+  unserved: string | null = null,
+): unknown {
   const counts = { waiting, oldest_s: 4, running: 1 };
-  return { deployment, ...counts, served_by: by, held_by: by, terms: {} };
+  return { deployment, ...counts, served_by: by, held_by: by, terms: {}, unserved };
 }

@@ -73,6 +73,43 @@ async fn doctor_misses_docker_only_where_something_is_to_run_there() {
 }
 
 #[tokio::test]
+async fn doctor_says_which_deployments_of_the_fleet_nobody_could_serve_and_why() {
+    let placed = |name: String, provider: &str, warnings: Value| {
+        json!({
+            "name": name, "status": { "warnings": warnings },
+            "spec": { "tiers": { "serverless": { "provider": provider } } },
+        })
+    };
+    let asked = async |deployments: &[Value]| {
+        let stub = Stub::start([
+            ("GET /healthz", ok()),
+            ("GET /readyz", ok()),
+            (PROVIDERS, list(&json!([]))),
+            (DEPLOYMENTS, list(&json!(deployments))),
+        ])
+        .await;
+        stub.run(&["doctor"]).await
+    };
+    let served = placed("m".to_owned(), "fleet", json!([]));
+    let ran = asked(std::slice::from_ref(&served)).await;
+    assert!(
+        ran.code == 0 && ran.out.contains("fleet    ok       -\n"),
+        "{}",
+        ran.out
+    );
+    let why = "no worker of the fleet has reported yet";
+    let mut all = vec![
+        served,
+        placed("other".to_owned(), "toy", json!(["not its"])),
+    ];
+    all.extend((1..=5).map(|n| placed(format!("m{n}"), "fleet", json!([why]))));
+    let ran = asked(&all).await;
+    let told = format!("fleet    FAILED   m1, m2, m3 and 2 more: {why}\n");
+    assert!(ran.code == 1 && ran.out.contains(&told), "{}", ran.out);
+    assert!(!ran.out.contains("not its"), "{}", ran.out);
+}
+
+#[tokio::test]
 async fn doctor_tells_of_the_gpus_that_were_found() {
     let of = |gpus: Value, error: Value| {
         let docker = json!({ "name": "docker", "health": "ok", "gpus": gpus, "gpu_error": error });
