@@ -12,6 +12,7 @@ mod ran;
 mod running;
 mod server;
 mod truth;
+mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;

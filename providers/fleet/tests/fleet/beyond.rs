@@ -222,12 +222,12 @@ async fn a_pool_may_start_a_larger_one() {
 async fn who_could_not_listen_knows_nothing_of_workers() {
     let mut stage = Stage::with(settings()).await;
     stage.reports("small", &[24], "*").await;
-    stage.scene.line.cut(true);
+    stage.scene.line.cut();
     stage.time.advance(Duration::from_secs(2));
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    stage.scene.line.cut(false);
+    stage.scene.line.restore();
     assert_eq!(stage.unserved(), None);
     stage.waits().await;
 }

@@ -158,7 +158,7 @@ async fn what_is_not_taken_in() {
 #[tokio::test]
 async fn a_broker_that_is_away_and_a_deployment_that_goes() {
     let scene = Scene::new().await;
-    scene.line.cut(true);
+    scene.line.cut();
     assert_eq!(refused(scene.ask("prompt")).await, said(503, "no_capacity"));
     counted(&scene, FleetResult::Unavailable).await;
 

@@ -9,7 +9,6 @@ mod endings;
 mod figures;
 mod gateway;
 mod letters;
-mod line;
 mod refusals;
 mod scene;
 mod streamed;

@@ -216,12 +216,12 @@ async fn who_cannot_be_heard_has_not_died() {
             .until(|tally| (tally.granted, tally.running) == (attempt, 0))
             .await;
     }
-    scene.line.cut(true);
+    scene.line.cut();
     time.advance(Duration::from_secs(11));
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    scene.line.cut(false);
+    scene.line.restore();
     let worker = scene.worker("b");
     let held = worker.take().await;
     let granted = worker.claim(&held).await.unwrap();

@@ -9,12 +9,12 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 use thermocline_broker::{Limits, MemoryBroker};
+use thermocline_cable::Cable;
 use thermocline_clock::{Clock, ManualClock};
 use thermocline_fleet::{Account, Fleet, Settings};
 use thermocline_provider::fleet::{FleetResult, FleetTally, SharedFleet};
 use thermocline_provider::{Address, Provider};
 
-use crate::line::Line;
 pub(crate) use crate::worker::{Granted, Held, Worker, head};
 
 pub(crate) const TOKEN: &str = "worker-token";
@@ -23,7 +23,7 @@ pub(crate) struct Scene {
     pub(crate) fleet: Fleet,
     pub(crate) broker: Arc<MemoryBroker>,
     /// The fleet's own, to `broker`.
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Cable,
     pub(crate) address: Address,
     client: Client,
 }
@@ -53,8 +53,9 @@ impl Scene {
 
     pub(crate) async fn with(settings: Settings, clock: Clock) -> Scene {
         let broker = Arc::new(MemoryBroker::new(clock.clone(), &Limits::default()));
-        let line = Line::to(broker.clone());
-        let fleet = Fleet::connect(settings, line.clone(), clock).await.unwrap();
+        let line = Cable::to(broker.clone());
+        let fleet = Fleet::connect(settings, Arc::new(line.clone()), clock);
+        let fleet = fleet.await.unwrap();
         let address = deploy(&fleet, "key", "m").await;
         Scene {
             fleet,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use thermocline_broker::{Broker, Limits, Topic};
+use thermocline_cable::Cable;
 use thermocline_wire::fleet::{Report, WorkerState};
 use thermocline_worker::Settings;
 
-use crate::cable::Cable;
 use crate::stage::{Stage, seconds};
 
 #[tokio::test]

@@ -4,7 +4,6 @@
 
 mod access;
 mod adopts;
-mod cable;
 mod cache;
 mod ends;
 mod failures;

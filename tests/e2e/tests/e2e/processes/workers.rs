@@ -38,19 +38,9 @@ impl Scene {
 
     /// Starts a worker that takes jobs.
     async fn worker(&self, name: &str, runtime: &str, more: &[&str]) -> Running {
-        let mut args = vec!["worker", "--name", name, "--runtime", runtime];
-        args.extend([
-            "--memory",
-            "8GiB",
-            "--permits",
-            "2",
-            "--health",
-            "127.0.0.1:0",
-        ]);
-        args.extend(more);
-        let worker = self.server.setup().spawn(&args);
-        worker.err.wait_for("the runtime is up").await;
-        worker
+        let size = ["--memory", "8GiB", "--permits", "2"];
+        let args = [&size[..], more].concat();
+        self.server.setup().worker(name, runtime, &args).await
     }
 
     async fn infer(&self) -> Response {

@@ -121,21 +121,8 @@ impl Stage {
 
 async fn worker(setup: &Setup, number: usize) -> Running {
     let name = format!("gpu-{number}");
-    let worker = setup.spawn(&[
-        "worker",
-        "--name",
-        &name,
-        "--runtime",
-        "sim",
-        "--memory",
-        "24GiB",
-        "--permits",
-        "8",
-        "--health",
-        "127.0.0.1:0",
-    ]);
-    worker.err.wait_for("the runtime is up").await;
-    worker
+    let size = ["--memory", "24GiB", "--permits", "8"];
+    setup.worker(&name, "sim", &size).await
 }
 
 fn spec(name: &str) -> serde_json::Value {

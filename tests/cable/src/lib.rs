@@ -1,6 +1,7 @@
-//! One worker's connection to the broker, which a test cuts or makes deaf.
+//! The connection of a gateway or a worker to a broker in memory, which a test
+//! cuts or makes deaf.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,11 +13,12 @@ use thermocline_broker::{
 };
 use tokio::sync::watch;
 
-/// A delivery in the worker's hands, until the connection is cut.
+/// A delivery in the hands of who took it, until the connection is cut.
 type Held = Mutex<Option<Delivery>>;
 
+/// The connection; clones are the same one.
 #[derive(Clone)]
-pub(crate) struct Cable(Arc<Parts>);
+pub struct Cable(Arc<Parts>);
 
 struct Parts {
     broker: Arc<MemoryBroker>,
@@ -27,7 +29,8 @@ struct Parts {
 }
 
 impl Cable {
-    pub(crate) fn to(broker: Arc<MemoryBroker>) -> Self {
+    /// A connection to `broker` that is whole.
+    pub fn to(broker: Arc<MemoryBroker>) -> Self {
         Cable(Arc::new(Parts {
             broker,
             whole: watch::Sender::new(true),
@@ -36,21 +39,23 @@ impl Cable {
         }))
     }
 
-    /// The connection ends: what its worker holds goes back to the queues.
-    pub(crate) fn cut(&self) {
+    /// The connection ends: what was taken through it goes back to the queues.
+    pub fn cut(&self) {
         self.0.whole.send_replace(false);
-        let held = std::mem::take(&mut *self.0.held.lock().unwrap());
+        let held = std::mem::take(&mut *lock(&self.0.held));
         for held in held.iter().filter_map(Weak::upgrade) {
-            held.lock().unwrap().take();
+            lock(&held).take();
         }
     }
 
-    pub(crate) fn restore(&self) {
+    /// It is whole again.
+    pub fn restore(&self) {
         self.0.whole.send_replace(true);
     }
 
-    pub(crate) fn lose_renewals(&self, lost: bool) {
-        *self.0.deaf.lock().unwrap() = lost;
+    /// Whether renewals of leases are lost on it from now on.
+    pub fn lose_renewals(&self, lost: bool) {
+        *lock(&self.0.deaf) = lost;
     }
 
     fn reached(&self) -> Result<&MemoryBroker, BrokerError> {
@@ -63,17 +68,21 @@ impl Cable {
     fn held(&self, delivery: Delivery) -> Delivery {
         let (body, attempts) = (delivery.body().clone(), delivery.attempts());
         let held = Arc::new(Mutex::new(Some(delivery)));
-        self.0.held.lock().unwrap().push(Arc::downgrade(&held));
+        lock(&self.0.held).push(Arc::downgrade(&held));
         let settle = Holding(held, self.clone());
         Delivery::new(body, attempts, Box::new(settle))
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Holding(Arc<Held>, Cable);
 
 impl Holding {
     fn delivery(&self) -> Result<Delivery, Lost> {
-        self.0.lock().unwrap().take().ok_or(Lost)
+        lock(&self.0).take().ok_or(Lost)
     }
 }
 
@@ -96,12 +105,12 @@ impl Settle for Holding {
     }
 
     async fn renew(&self) -> Result<(), Lost> {
-        if *self.1.0.deaf.lock().unwrap() {
+        if *lock(&self.1.0.deaf) {
             return Ok(());
         }
         let delivery = self.delivery()?;
         let renewed = delivery.renew().await;
-        *self.0.lock().unwrap() = Some(delivery);
+        *lock(&self.0) = Some(delivery);
         renewed
     }
 }
