@@ -24,7 +24,7 @@ use serde::Serialize;
 pub use access::{Access, allows};
 pub use announce::{Demand, QueueDemand, Report, Resident, WorkerState};
 pub use job::{
-    Claim, Class, Ending, Failure, FailureKind, Grant, Job, Obituary, Refusal, ResultHead,
+    Claim, Class, Ending, Failure, FailureKind, Grant, Job, LoadSpan, Obituary, Refusal, ResultHead,
 };
 pub use model::{Model, Shape, Terms};
 

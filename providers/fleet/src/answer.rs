@@ -155,7 +155,7 @@ pub(crate) fn response(
 
 /// How long the fleet took to begin, for people who look at one response.
 fn timing(answer: &Answer) -> Option<HeaderValue> {
-    let (waited, load) = (millis(answer.waited), answer.head.load_ms);
+    let (waited, load) = (millis(answer.waited), millis(answer.loading));
     let queue = waited.saturating_add(answer.head.queue_ms);
     HeaderValue::from_str(&format!("queue;dur={queue}, load;dur={load}")).ok()
 }

@@ -208,20 +208,20 @@ impl Lot {
         }
     }
 
-    /// Takes the result of `run`: whom to tell, and how long the request had
-    /// waited for the claim. There will be no other.
+    /// Takes the result of `run`: whom to tell, when the request arrived, and how
+    /// long it had waited for the claim. There will be no other.
     pub(crate) fn answer(
         &mut self,
         id: &str,
         run: &str,
         account: &str,
-    ) -> Result<(oneshot::Sender<Reply>, Duration), Refusal> {
+    ) -> Result<(oneshot::Sender<Reply>, Moment, Duration), Refusal> {
         let entry = self.in_force(id, run, account)?;
         let client = entry.client.take().ok_or(Refusal::Answered)?;
         let arrived = entry.parked.arrived;
         let waited = entry.granted.unwrap_or(arrived).since(arrived);
         self.stand(id, Stage::Answering);
-        Ok((client, waited))
+        Ok((client, arrived, waited))
     }
 
     /// Takes a failure of the run that it names.

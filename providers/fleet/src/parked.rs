@@ -71,6 +71,8 @@ pub(crate) struct Answer {
     pub(crate) head: ResultHead,
     /// From its arrival until a worker was granted the claim.
     pub(crate) waited: Duration,
+    /// Of its time in the fleet before its run, how much was a load of its model.
+    pub(crate) loading: Duration,
     pub(crate) body: mpsc::Receiver<Piece>,
     /// To be told when the client has all of it.
     pub(crate) taken: oneshot::Sender<()>,

@@ -117,14 +117,22 @@ pub(crate) struct Run {
     deployment: String,
     /// Whether it had to wait for the model.
     pub(crate) waited: bool,
+    /// When the model's loading began, and when it ended.
+    pub(crate) loaded: (Moment, Moment),
     events: Events,
 }
 
 impl Run {
-    pub(crate) fn new(deployment: &str, waited: bool, events: Events) -> Self {
+    pub(crate) fn new(
+        deployment: &str,
+        waited: bool,
+        loaded: (Moment, Moment),
+        events: Events,
+    ) -> Self {
         Run {
             deployment: deployment.to_owned(),
             waited,
+            loaded,
             events,
         }
     }

@@ -29,6 +29,13 @@ pub(crate) struct Entry {
     adopted: bool,
 }
 
+impl Entry {
+    /// When its loading began, and when it ended.
+    pub(crate) fn loaded(&self) -> (Moment, Moment) {
+        (self.since, self.since + self.load_time)
+    }
+}
+
 /// What is said of a model now, whatever was when it was loaded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announced {

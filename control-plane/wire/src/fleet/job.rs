@@ -117,6 +117,19 @@ pub struct ResultHead {
     pub queue_ms: u64,
     /// Milliseconds of loading in that; 0 when it was warm.
     pub load_ms: u64,
+    /// The load of the model that answered, whoever waited for it. What is earlier
+    /// than this field says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<LoadSpan>,
+}
+
+/// When a model was loaded, as its worker says when it sends this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadSpan {
+    /// Milliseconds that the load took.
+    pub took_ms: u64,
+    /// Milliseconds since it ended.
+    pub ago_ms: u64,
 }
 
 /// What went wrong in an attempt.

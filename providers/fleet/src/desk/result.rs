@@ -1,4 +1,5 @@
 use std::io;
+use std::time::Duration;
 
 use async_compression::tokio::bufread::GzipDecoder;
 use bytes::Bytes;
@@ -36,10 +37,12 @@ impl Hub {
         let by = self.clock.now() + PATIENCE;
         let opened = self.clock.timeout_at(by, open(body)).await;
         let (head, pieces) = opened.map_err(|_| Rebuff::Malformed)??;
-        let (client, waited) = self.lot().answer(job, &head.run, &account.name)?;
+        let (client, arrived, waited) = self.lot().answer(job, &head.run, &account.name)?;
+        let age = self.clock.now().since(arrived);
         let (send, receive) = mpsc::channel(AHEAD);
         let (taken, told) = oneshot::channel();
         let answer = Answer {
+            loading: loading(&head, waited, age),
             head,
             waited,
             body: receive,
@@ -55,6 +58,21 @@ impl Hub {
             (false, Err(_)) => Err(Rebuff::Malformed),
         }
     }
+}
+
+/// How long of what a request of `age` spent in the fleet before its run, `waited`
+/// for the claim and then at the worker, its model was being loaded.
+fn loading(head: &ResultHead, waited: Duration, age: Duration) -> Duration {
+    let millis = Duration::from_millis;
+    let Some(load) = head.loaded else {
+        return millis(head.load_ms);
+    };
+    // Everything as how long ago it was.
+    let run = age.saturating_sub(waited.saturating_add(millis(head.queue_ms)));
+    let (began, ended) = (load.ago_ms.saturating_add(load.took_ms), load.ago_ms);
+    millis(began)
+        .min(age)
+        .saturating_sub(millis(ended).max(run))
 }
 
 /// Passes `pieces` on as the client takes them; whether they came to their end.
@@ -104,4 +122,43 @@ fn as_they_come(reader: StreamReader<Pieces, Bytes>) -> Pieces {
     let (rest, begun) = reader.into_inner_with_chunk();
     let begun = begun.filter(|chunk| !chunk.is_empty()).map(Ok);
     iter(begun).chain(rest).boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use thermocline_wire::fleet::LoadSpan;
+
+    use super::*;
+
+    /// Of 10 s, 6 s in the queue and 1 s at the worker, what a load of `took` that
+    /// ended `ago` is told as, seconds.
+    fn told(took: u64, ago: u64) -> u64 {
+        let head = ResultHead {
+            run: String::new(),
+            status: 200,
+            headers: Vec::new(),
+            coding: "identity".to_owned(),
+            queue_ms: 1_000,
+            load_ms: 0,
+            loaded: Some(LoadSpan {
+                took_ms: took * 1_000,
+                ago_ms: ago * 1_000,
+            }),
+        };
+        let second = Duration::from_secs;
+        loading(&head, second(6), second(10)).as_secs()
+    }
+
+    #[test]
+    fn a_load_counts_as_far_as_the_request_was_there_and_had_not_begun() {
+        assert_eq!(told(4, 4), 4, "it waited in the queue");
+        assert_eq!(told(60, 4), 6, "it came in the middle of it");
+        assert_eq!(
+            told(4, 1),
+            2,
+            "it ended after the run began, as of a model loaded anew"
+        );
+        assert_eq!(told(4, 10), 0, "it was warm");
+        assert_eq!(told(4, 3_600), 0);
+    }
 }

@@ -178,6 +178,7 @@ pub(crate) fn head(run: &str, headers: &[(&str, &str)]) -> ResultHead {
         coding: "identity".to_owned(),
         queue_ms: 1,
         load_ms: 0,
+        loaded: None,
     }
 }
 

@@ -10,7 +10,7 @@ use super::promise::{Place, Promise};
 use super::room::Verdict;
 use crate::LoadError;
 use crate::event::{Event, Run, Wish};
-use crate::residents::Stage;
+use crate::residents::{Entry, Stage};
 
 /// How long a claimed job waits for room before another worker may have it.
 const ROOM_WITHIN: Duration = Duration::from_secs(30);
@@ -46,16 +46,15 @@ impl Agent {
     fn run_or_renew(&mut self, deployment: &str, wishes: Vec<Wish>) -> Vec<Wish> {
         let now = self.clock.now();
         let half_life = self.settings.eviction.half_life;
-        let generation = self
-            .residents
-            .get(deployment)
-            .map(|entry| entry.generation.clone());
+        let entry = self.residents.get(deployment);
+        let generation = entry.map(|entry| entry.generation.clone());
+        let loaded = entry.map_or((now, now), Entry::loaded);
         let (fit, other): (Vec<Wish>, Vec<Wish>) = wishes
             .into_iter()
             .partition(|wish| Some(&wish.generation) == generation.as_ref());
         for wish in fit {
             self.residents.used(deployment, half_life, now);
-            let run = Run::new(deployment, wish.waits, self.events.clone());
+            let run = Run::new(deployment, wish.waits, loaded, self.events.clone());
             // Who left meanwhile drops the run, and with it its place.
             let _dropped = wish.answer.send(Ok(run));
         }

@@ -6,7 +6,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
-use thermocline_wire::fleet::{FailureKind, Grant, Job, Refusal, ResultHead};
+use thermocline_policy::Moment;
+use thermocline_wire::fleet::{FailureKind, Grant, Job, LoadSpan, Refusal, ResultHead};
 
 use super::execute::failed;
 use super::{Bench, Outcome, PAUSES};
@@ -28,6 +29,8 @@ pub(super) struct Times {
     pub(super) queue: Duration,
     /// Of that, for the model.
     pub(super) load: Duration,
+    /// When the model's loading began, and when it ended.
+    pub(super) loaded: (Moment, Moment),
 }
 
 impl Bench {
@@ -40,12 +43,12 @@ impl Bench {
         times: Times,
     ) -> Outcome {
         if is_bodiless(&grant.method, response.status) {
-            let head = head(grant, &response, times);
+            let head = head(grant, &response, times, self.clock.now());
             return self.piece(job, &head, Bytes::new()).await;
         }
         let length = known_length(&response.headers);
         let compress = worth_compressing(&response.headers);
-        let mut head = head(grant, &response, times);
+        let mut head = head(grant, &response, times, self.clock.now());
         match compress.or(length.filter(|length| *length <= ONE_PIECE)) {
             None => self.stream(job, &head, response.body).await,
             Some(length) => {
@@ -107,7 +110,7 @@ impl Bench {
     }
 }
 
-fn head(grant: &Grant, response: &RunResponse, times: Times) -> ResultHead {
+fn head(grant: &Grant, response: &RunResponse, times: Times, now: Moment) -> ResultHead {
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     ResultHead {
         run: grant.run.clone(),
@@ -116,6 +119,10 @@ fn head(grant: &Grant, response: &RunResponse, times: Times) -> ResultHead {
         coding: "identity".to_owned(),
         queue_ms: millis(times.queue),
         load_ms: millis(times.load),
+        loaded: Some(LoadSpan {
+            took_ms: millis(times.loaded.1.since(times.loaded.0)),
+            ago_ms: millis(now.since(times.loaded.1)),
+        }),
     }
 }
 

@@ -43,6 +43,7 @@ impl Bench {
                 true => loaded.since(delivered),
                 false => Duration::ZERO,
             },
+            loaded: run.loaded,
         };
         self.runs.fetch_add(1, Ordering::Relaxed);
         match self.runtime.run(&job.deployment, request).await {

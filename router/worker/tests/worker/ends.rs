@@ -50,6 +50,22 @@ async fn a_load_is_told_of_where_there_was_one() {
 }
 
 #[tokio::test]
+async fn who_stayed_in_the_queue_is_told_of_the_load_too() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |_| {});
+    let node = stage.worker("gpu-1", 1, 4_000).await;
+    let load = seconds(3);
+    node.runtime.script().load_time.insert("m".into(), load);
+    stage.submit("m", "first").await;
+    stage.submit("m", "second").await;
+    stage.pass(seconds(8)).await;
+    let loaded = stage.gateway.state().loaded.clone();
+    let took: Vec<u64> = loaded.iter().map(|span| span.took_ms).collect();
+    assert_eq!(took, [3_000, 3_000]);
+    assert!(loaded.iter().all(|span| span.ago_ms < 1_000), "{loaded:?}");
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_takes_its_run_with_it() {
     let mut stage = Stage::new();
     stage.deploy("m", |_| {});

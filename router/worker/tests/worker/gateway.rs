@@ -13,8 +13,8 @@ use thermocline_broker::{Broker, MemoryBroker, Topic};
 use thermocline_clock::Clock;
 use thermocline_policy::Moment;
 use thermocline_wire::fleet::{
-    Access, Claim, Demand, Ending, Failure, Grant, Job, Model, QueueDemand, Refusal, ResultHead,
-    allows,
+    Access, Claim, Demand, Ending, Failure, Grant, Job, LoadSpan, Model, QueueDemand, Refusal,
+    ResultHead, allows,
 };
 use thermocline_worker::{CallError, Gateways, Granted, Sent};
 use tokio::sync::oneshot;
@@ -64,6 +64,8 @@ pub(crate) struct State {
     pub(crate) may_pull: BTreeMap<String, Vec<String>>,
     /// What of the results, as they came, was a load.
     pub(crate) loads_ms: Vec<u64>,
+    /// Which load they were answered after, as told.
+    pub(crate) loaded: Vec<LoadSpan>,
     /// It does not announce.
     pub(crate) silent: bool,
 }
@@ -320,6 +322,7 @@ impl Gateways for Reached {
             }
         };
         self.0.state().loads_ms.push(head.load_ms);
+        self.0.state().loaded.extend(head.loaded);
         let answer = Answer::Result(head.status, String::from_utf8(text).unwrap());
         let settled = self.0.settle(&job.id, &head.run, Some(answer));
         settled.or_else(|refusal| self.0.refuse(refusal))

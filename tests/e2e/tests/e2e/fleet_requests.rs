@@ -104,6 +104,7 @@ impl Scene {
             coding: "identity".to_owned(),
             queue_ms: 0,
             load_ms: 0,
+            loaded: None,
         };
         let mut result = frame(&head).unwrap();
         result.extend(b"picture");
