@@ -1,7 +1,9 @@
 //! One job's attempts: who holds it, and who died with it.
 //!
 //! A claim is granted once per attempt, to its holder again if it asks again,
-//! and the run that it begins is over when a later one begins. The gateway alone can tell a holder that died from one
+//! and the run that it begins is over when a later one begins. A job that the queue
+//! delivers once more, as when the broker was away, waits for the run of a holder that
+//! is connected and reports. The gateway alone can tell a holder that died from one
 //! that only lost its connection: by whether its reports go on. Two deaths are
 //! poison; while a second one is possible and not known, a third holder waits.
 
@@ -32,12 +34,14 @@ impl Holder {
     }
 }
 
-/// Whether a holder whose connection ended lives.
+/// Whether a holder lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     Lives,
+    /// It has died; where its connection is open it may be only silent.
     Died,
-    /// It has not reported since, and is not due yet.
+    /// It has not reported since its connection ended, or since reports are heard, and
+    /// is not due yet.
     Unknown,
 }
 
@@ -88,8 +92,7 @@ impl Course {
         self.deaths.len() >= POISON
     }
 
-    /// Judges a claim by `account`, whose run would be `run`; `life` tells of
-    /// holders whose connection ended.
+    /// Judges a claim by `account`, whose run would be `run`; `life` tells of holders.
     pub(crate) fn claim(
         &mut self,
         claim: &Claim,
@@ -100,10 +103,13 @@ impl Course {
             return Verdict::Refused(Refusal::Superseded);
         }
         self.resolve(&life);
-        let holder = self.holder.as_ref();
         // Who asks again lives.
-        let parted = holder.filter(|h| h.parted.is_some() && !self.is_repeated(claim, account));
-        let last = parted.map(&life);
+        let holder = self.holder.as_ref();
+        let other = holder.filter(|_| !self.is_repeated(claim, account));
+        if other.is_some_and(|it| it.parted.is_none() && life(it) != Life::Died) {
+            return Verdict::Refused(Refusal::Undecided);
+        }
+        let last = other.filter(|it| it.parted.is_some()).map(&life);
         if last == Some(Life::Died) {
             self.bury_holder();
         }

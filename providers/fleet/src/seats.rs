@@ -59,8 +59,9 @@ impl Seats {
 
     /// `worker` has ended, and holds nothing.
     pub(crate) fn vacate(&mut self, worker: &str) {
-        let rows = self.0.values_mut();
-        rows.for_each(|seats| drop(seats.remove(worker)));
+        for seats in self.0.values_mut() {
+            seats.remove(worker);
+        }
     }
 
     /// Forgets `deployment`, which is gone.

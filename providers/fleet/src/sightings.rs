@@ -111,14 +111,14 @@ impl Sightings {
         }
     }
 
-    /// Whether `holder`, whose connection ended, lives.
+    /// Whether `holder` lives.
     pub(crate) fn life(&self, holder: &Holder, now: Moment) -> Life {
-        let Some(parted) = holder.parted else {
-            return Life::Lives;
-        };
         let life = (holder.worker.clone(), holder.incarnation.clone());
         let Some(heard) = self.lives.get(&life) else {
             return Life::Died;
+        };
+        let Some(parted) = holder.parted else {
+            return self.connected_life(*heard, now);
         };
         if self.has_successor(holder, heard.at) || now >= heard.at + heard.valid {
             return Life::Died;
@@ -126,6 +126,18 @@ impl Sightings {
         match heard.at >= parted + ON_THE_WAY {
             true => Life::Lives,
             false => Life::Unknown,
+        }
+    }
+
+    /// Whether one whose connection is open lives. While nothing could be heard, silence
+    /// proves nothing.
+    fn connected_life(&self, heard: Heard, now: Moment) -> Life {
+        if now < heard.at + heard.valid {
+            Life::Lives
+        } else if self.listened(now) < heard.valid {
+            Life::Unknown
+        } else {
+            Life::Died
         }
     }
 
@@ -252,12 +264,25 @@ mod tests {
     fn who_goes_on_reporting_lives_and_who_stops_died() {
         let mut sightings = Sightings::default();
         sightings.report(report("1", 1), at(0));
-        assert_eq!(sightings.life(&holder(None), at(60_000)), Life::Lives);
         let cut = holder(Some(at(1_000)));
         assert_eq!(sightings.life(&cut, at(1_100)), Life::Unknown);
         assert_eq!(sightings.life(&cut, at(6_000)), Life::Died);
         sightings.report(report("1", 2), at(2_500));
         assert_eq!(sightings.life(&cut, at(2_600)), Life::Lives);
+    }
+
+    #[test]
+    fn the_silence_of_one_that_is_connected_counts_once_reports_are_heard_again() {
+        let mut sightings = Sightings::default();
+        let connected = holder(None);
+        sightings.deaf_until(at(0));
+        sightings.report(report("1", 1), at(0));
+        assert_eq!(sightings.life(&connected, at(4_000)), Life::Lives);
+        assert_eq!(sightings.life(&connected, at(6_000)), Life::Died);
+        sightings.deaf_until(at(30_000));
+        assert_eq!(sightings.life(&connected, at(31_000)), Life::Unknown);
+        sightings.report(report("1", 2), at(32_000));
+        assert_eq!(sightings.life(&connected, at(36_000)), Life::Lives);
     }
 
     #[test]

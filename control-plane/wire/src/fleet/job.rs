@@ -93,7 +93,7 @@ pub enum Refusal {
     Answered,
     /// 409: this attempt was granted already, or a later one was: drop what you have.
     Superseded,
-    /// 425 + `retry-after`: whether the last holder lives is not known yet. Ask again.
+    /// 425 + `retry-after`: the last holder runs it still, or may. Ask again.
     Undecided,
     /// 409: as many other workers hold its model as may. Give it back, and let
     /// the model go.

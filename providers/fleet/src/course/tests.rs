@@ -79,10 +79,14 @@ fn a_holder_that_asks_again_is_granted_again() {
 }
 
 #[test]
-fn a_later_attempt_takes_the_place_of_one_whose_holder_lives() {
+fn a_later_attempt_waits_for_a_holder_that_lives_and_takes_the_place_of_a_silent_one() {
     let mut told = Told::new();
     told.granted("a", 0, Life::Lives);
-    let Verdict::Granted { over } = told.claims("b", 1, Life::Lives) else {
+    told.refused("b", 1, Life::Lives, Refusal::Undecided);
+    told.refused("b", 1, Life::Unknown, Refusal::Undecided);
+    told.refused("a", 1, Life::Lives, Refusal::Undecided);
+    assert!(told.0.is_in_force("run 1", "account"));
+    let Verdict::Granted { over } = told.claims("b", 1, Life::Died) else {
         panic!("not granted");
     };
     assert_eq!(over.unwrap().worker, "a");

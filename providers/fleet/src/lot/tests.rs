@@ -52,6 +52,18 @@ impl Scene {
         attempts: u32,
         now: u64,
     ) -> Result<Granted, Refusal> {
+        self.claim_after(id, worker, attempts, now, Life::Lives)
+    }
+
+    /// A claim after a holder of whom that is known.
+    fn claim_after(
+        &mut self,
+        id: &str,
+        worker: &str,
+        attempts: u32,
+        now: u64,
+        life: Life,
+    ) -> Result<Granted, Refusal> {
         let claim = Claim {
             worker: worker.to_owned(),
             incarnation: "1".to_owned(),
@@ -60,7 +72,7 @@ impl Scene {
         };
         let run = format!("{worker} {attempts}");
         self.lot
-            .claim(id, &claim, ("account", run), at(now), |_| Life::Lives)
+            .claim(id, &claim, ("account", run), at(now), |_| life)
     }
 
     fn standing(&self, now: u64) -> Standing {
@@ -121,7 +133,7 @@ fn a_queue_stands_as_its_requests_do() {
     scene.fail("1", &granted.run, false).unwrap();
     assert_eq!(scene.standing(20), waits(2, 20, 0));
     scene.claim("1", "w", 1, 20).unwrap();
-    scene.claim("1", "v", 2, 20).unwrap();
+    scene.claim_after("1", "v", 2, 20, Life::Died).unwrap();
     assert_eq!(
         scene.standing(20),
         waits(1, 10, 1),

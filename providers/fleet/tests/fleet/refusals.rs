@@ -89,12 +89,16 @@ async fn claims_that_race_for_an_attempt_are_granted_once() {
 
 #[tokio::test]
 async fn a_late_duplicate_is_answered_to_nobody() {
-    let scene = Scene::new().await;
+    let time = still();
+    let scene = Scene::with(settings(), time.clock()).await;
     let asked = scene.ask("prompt");
     let (slow, quick) = (scene.worker("slow"), scene.worker("quick"));
     let (held, first) = slow.begin().await;
     let old = first.grant.run.clone();
-    // Its lease ran out, and the broker gave the job to another.
+    // The broker gave the job to another: it waits for who is heard of, and no longer.
+    let claimed = quick.claim_as(&held.job, "1", 1).await;
+    assert_eq!(claimed.err().unwrap(), "undecided");
+    time.advance(Duration::from_secs(11));
     let second = quick.claim_as(&held.job, "1", 1).await.unwrap();
     assert_eq!(first.ending().await, Ending::Superseded);
     assert_eq!(
