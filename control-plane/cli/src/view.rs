@@ -135,6 +135,9 @@ pub(crate) struct Decision {
     pub(crate) idle_stop: Option<IdleStop>,
     /// The same; why the shared fleet could not serve it.
     pub(crate) unserved: Option<String>,
+    /// The same; what keeps it from being started or stopped. Not of older servers.
+    #[serde(default)]
+    pub(crate) obstacles: Vec<String>,
 }
 
 /// What is left of a budget, and what it forbids.

@@ -273,8 +273,15 @@ impl ControlPlane {
             today: deployment.books.spent_today(at.first_hour_of_day()),
             this_hour: self.budgets.this_hour.within(at.hour()),
             assumed: self.assumed(Tier::Pod).map(nano),
+            unpaid: self.only_looked_for(),
         };
         self.store.intend_within(&allowance, new, now).await
+    }
+
+    fn only_looked_for(&self) -> Vec<String> {
+        let index = self.index();
+        let unpaid = index.values().filter(|it| it.is_only_looked_for());
+        unpaid.map(|it| it.id.clone()).collect()
     }
 
     /// Why a pod that turned out to be dearer than was `asked` for it may not
@@ -325,7 +332,8 @@ impl ControlPlane {
 
 /// Its price if it is a pod that may be paid for; the inner `None` = unknown.
 fn live_price(instance: &Instance) -> Option<Option<NanoUsd>> {
-    (instance.state() != InstanceState::Gone).then(|| instance.usd_per_hour())
+    let paid = instance.state() != InstanceState::Gone && !instance.is_only_looked_for();
+    paid.then(|| instance.usd_per_hour())
 }
 
 fn is_up(instance: &Instance) -> bool {

@@ -202,6 +202,12 @@ impl Controlled {
         failures.max_by_key(|b| b.until).map(|b| b.error.clone())
     }
 
+    /// The last start's error of `tier`, also after its back-off.
+    pub(crate) fn failure(&self, tier: Tier) -> Option<StartFailed> {
+        let state = self.state();
+        state.back_offs[tier].as_ref().map(|b| b.error.clone())
+    }
+
     /// Whether the last start of `tier` failed, also after its back-off.
     pub(crate) fn has_failed(&self, tier: Tier) -> bool {
         self.state().back_offs[tier].is_some()

@@ -73,6 +73,10 @@ struct Known {
     missing: u32,
     /// Whether a get or a list has ever shown it: no longer too young for them.
     shown: bool,
+    /// Whether its provider said, asked for it alone, that there is no such instance.
+    unknown: bool,
+    /// For how long it was not paid for, since its provider did not show it.
+    owed: Duration,
     /// When its lifetime last began, as far as this process knows.
     renewed_at: Option<Moment>,
 }
@@ -109,9 +113,37 @@ impl Instance {
                 readings: Readings::default(),
                 missing: 0,
                 shown: false,
+                unknown: false,
+                owed: Duration::ZERO,
                 renewed_at: (!adopted).then_some(since),
             }),
         }
+    }
+
+    /// Notes whether its provider, asked for it alone, says that there is no such instance:
+    /// that decides, whatever its lists hold.
+    pub(crate) fn set_unknown(&self, unknown: bool) {
+        self.known().unknown = unknown;
+    }
+
+    /// Whether it is on its way out and its provider knows it no more: it is looked for
+    /// until its absence is proven, but takes nobody's place and is paid for no more.
+    pub(crate) fn is_only_looked_for(&self) -> bool {
+        let known = self.known();
+        known.unknown && matches!(known.row.state, InstanceState::Stopping { .. })
+    }
+
+    /// For how long of `span` it is to be paid for: for none while its provider does not
+    /// show it, and for all of it once it does again.
+    pub(crate) fn payable(&self, span: Duration) -> Duration {
+        let unlisted = |id| self.provider.lacks(id);
+        let mut known = self.known();
+        let id = known.row.state.provider_id();
+        if known.unknown || known.missing > 0 || id.is_some_and(unlisted) {
+            known.owed += span;
+            return Duration::ZERO;
+        }
+        span + std::mem::take(&mut known.owed)
     }
 
     /// Its driver rests until then, or until the guard is dropped.

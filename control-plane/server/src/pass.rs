@@ -245,7 +245,7 @@ impl ControlPlane {
         let all = deployment.instances();
         let instances = all.iter();
         instances
-            .filter(|i| i.tier == tier)
+            .filter(|i| i.tier == tier && !i.is_only_looked_for())
             .map(|i| Observed {
                 id: i.id.clone(),
                 slot: i.slot,

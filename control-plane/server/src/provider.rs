@@ -235,6 +235,12 @@ impl Registered {
         self.listing().doubtful(self.clock.now())
     }
 
+    /// Whether its last complete list lacked `id`, believed or not, though one before
+    /// had it.
+    pub(crate) fn lacks(&self, id: &str) -> bool {
+        self.listing().lacks(id)
+    }
+
     /// Notes that it knows `id`, which its lists lack.
     pub(crate) fn contradicts(&self, id: &str) {
         self.listing().contradict(id);

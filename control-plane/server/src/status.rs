@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use thermocline_policy::{Brake, LocalFit, Moment, PodState, Reason, Tier, View};
 use thermocline_store::InstanceRow;
-use thermocline_table::Deployment;
+use thermocline_table::{Deployment, StartFailed};
 use thermocline_wire::{rfc3339, spec_to_json};
 
 use crate::control::ControlPlane;
@@ -68,6 +68,19 @@ impl ControlPlane {
         status["warnings"] = [told, deployment.unchecked()].concat().into();
         status["budget"] = self.budget_json(deployment);
         status
+    }
+
+    /// What keeps it from being started or stopped, for people.
+    pub(crate) fn obstacles(&self, deployment: &Controlled) -> Vec<String> {
+        let providers =
+            deployment.with_spec(|spec| [self.silences(spec), self.unlisted(spec)].concat());
+        let failed = Tier::CREATED.into_iter().filter_map(|tier| {
+            let StartFailed { code, detail, .. } = deployment.failure(tier)?;
+            Some(format!("the last {tier} start failed: {code}: {detail}"))
+        });
+        let deletion = deployment.last_error();
+        let all = providers.into_iter().chain(failed).chain(deletion);
+        all.collect()
     }
 
     /// Its status but for its instances.

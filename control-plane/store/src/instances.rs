@@ -1,4 +1,4 @@
-use sqlx::SqliteConnection;
+use sqlx::{Row, SqliteConnection};
 use thermocline_policy::{Calendar, Ceilings, Commitment, InstanceState, NanoUsd, Spending, Tier};
 
 use crate::deployments::alive;
@@ -30,7 +30,7 @@ pub struct NewInstance {
 }
 
 /// What a pod's intent is held against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Allowance {
     /// The limits.
     pub ceilings: Ceilings,
@@ -40,6 +40,8 @@ pub struct Allowance {
     pub this_hour: NanoUsd,
     /// What pods count as whose price nobody told.
     pub assumed: Option<NanoUsd>,
+    /// Ids of those whose provider knows them no more: nobody pays for them.
+    pub unpaid: Vec<String>,
 }
 
 /// What else a write changes; `None` keeps what is there.
@@ -107,8 +109,8 @@ impl Store {
         let spending = Spending {
             today: allowance.today,
             this_hour: allowance.this_hour,
-            own: committed(&mut tx, Some(&new.deployment), allowance.assumed).await?,
-            all: committed(&mut tx, None, allowance.assumed).await?,
+            own: committed(&mut tx, Some(&new.deployment), allowance).await?,
+            all: committed(&mut tx, None, allowance).await?,
         };
         let at = Calendar::at(now);
         allowance.ceilings.start(&spending, new.usd_per_hour, at)?;
@@ -182,17 +184,22 @@ impl Store {
 async fn committed(
     conn: &mut SqliteConnection,
     deployment: Option<&str>,
-    assumed: Option<NanoUsd>,
+    allowance: &Allowance,
 ) -> Result<Commitment> {
     let pods = sqlx::query(
-        "select usd_per_hour from instances
+        "select id, usd_per_hour from instances
          where tier = 'pod' and state <> 'gone' and (?1 is null or deployment = ?1)",
     )
     .bind(deployment)
     .fetch_all(conn)
     .await?;
-    let prices: Result<Vec<_>, _> = pods.iter().map(price).collect();
-    Ok(Commitment::of(prices?, assumed))
+    let mut prices = Vec::new();
+    for pod in &pods {
+        if !allowance.unpaid.contains(&pod.try_get::<String, _>("id")?) {
+            prices.push(price(pod)?);
+        }
+    }
+    Ok(Commitment::of(prices, allowance.assumed))
 }
 
 /// The new row, or `None` where a start in its slot is in progress.

@@ -38,6 +38,8 @@ pub(super) fn tell(name: &str, decision: &Decision) -> String {
             .as_ref()
             .map(|why| format!("But nobody can serve it there: {why}.")),
     );
+    let obstacles = decision.obstacles.iter();
+    lines.extend(obstacles.map(|what| format!("In the way: {what}.")));
     lines.extend(idle_stop(decision));
     lines.push(traffic(decision));
     lines.extend(money::tell(decision));

@@ -79,7 +79,8 @@ impl ControlPlane {
         };
         kept.count(&look);
         for pod in paid_pods(deployment) {
-            let span = now.since(kept.counted.max(pod.since));
+            let passed = now.since(kept.counted.max(pod.since));
+            let span = pod.instance.payable(passed);
             let usd = pod.price.over(span);
             // Of many looks, the share in which it has nothing in hand is that of time.
             let is_idle = work_in_hand(&pod.instance, workers.as_ref()) == 0;

@@ -50,6 +50,7 @@ impl ControlPlane {
         if !serves(instance) {
             return; // its driver sees to it
         }
+        instance.set_unknown(true);
         self.lost(deployment, instance, "it vanished").await;
         let tier = instance.tier;
         if deployment.live.current() == Some(tier) && !instance.state().is_ready() {

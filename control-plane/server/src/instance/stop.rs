@@ -141,6 +141,7 @@ impl ControlPlane {
             .is_some_and(|seen| instance.is(&seen))
         {
             instance.seen();
+            instance.set_unknown(false);
             return Ok(Look::There);
         }
         let (all, complete) = self.list(&instance.provider).await?;

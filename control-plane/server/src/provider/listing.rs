@@ -119,6 +119,11 @@ impl Listing {
         self.shrunken
     }
 
+    /// Whether the last list lacked it, though one that was believed had it.
+    pub(super) fn lacks(&self, id: &str) -> bool {
+        self.missing.contains(id) && !self.contradicted.contains(id)
+    }
+
     /// What has to be looked at one by one before a list is believed again, and
     /// whether the brake has held for long enough for a look to say anything.
     pub(super) fn doubtful(&self, now: Moment) -> Option<(Vec<String>, bool)> {

@@ -25,6 +25,7 @@ pub(super) async fn decision(
     let mut decision = decision_json(&deployment, now, wall);
     decision["budget"] = control.budget_json(&deployment);
     decision["unserved"] = json!(deployment.with_spec(|spec| control.unserved(spec)));
+    decision["obstacles"] = json!(control.obstacles(&deployment));
     Ok(Json(decision))
 }
 

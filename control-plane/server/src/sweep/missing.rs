@@ -39,11 +39,16 @@ impl ControlPlane {
             }
             match provider.adapter.get(&provider_id).await {
                 Ok(Some(seen)) if instance.is(&seen) && seen.state != ProviderState::Gone => {
+                    instance.seen();
                     // What is young, or on its way out, may be missing from lists.
                     let stays = seen.state != ProviderState::Stopping;
                     if stays && instance.is_old(self.clock.now()) {
                         provider.contradicts(&provider_id);
                     }
+                }
+                Ok(None) if instance.is_old(self.clock.now()) => {
+                    instance.set_unknown(true);
+                    self.lost_instance(&instance, "it vanished").await;
                 }
                 Ok(_) => self.lost_instance(&instance, "it vanished").await,
                 Err(_) => {} // the next look may tell

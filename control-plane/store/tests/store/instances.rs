@@ -229,6 +229,7 @@ async fn a_forgotten_instance_is_no_more() {
 
 fn limited(usd_per_hour: i64) -> Allowance {
     Allowance {
+        unpaid: Vec::new(),
         ceilings: Ceilings {
             usd_per_hour: Some(NanoUsd(usd_per_hour)),
             ..Ceilings::default()

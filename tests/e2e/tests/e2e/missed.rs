@@ -1,6 +1,7 @@
 //! What a request meets whose pod is gone: it is served by the next one, where nothing
 //! can have been done with it.
 
+use reqwest::Method;
 use serde_json::json;
 use thermocline_provider::ProviderErrorKind::Unreachable;
 use thermocline_support::backend::{FakeBackend, Latch, Reply, Script};
@@ -151,4 +152,67 @@ async fn a_404_waits_for_no_provider_that_is_known_to_be_silent() {
     latch.open();
     assert_eq!(scene.get().await.status, 404, "no time has passed");
     assert_eq!(scene.cloud.truth().count(Call::Get), gets);
+}
+
+/// Four pods are paid for, and lists that the provider calls complete show none of them.
+async fn with_lists_that_nobody_believes(never: &Latch) -> Scene {
+    let scene = with_a_pod().await;
+    for name in ["n1", "n2", "n3"] {
+        let tiers = json!({ "pod": { "provider": "toy", "min_instances": 1 } });
+        let spec = json!({ "name": name, "image": "i:1", "tiers": tiers });
+        scene.system.admin.deploy(spec).await;
+    }
+    scene.until_live(4).await;
+    scene.pass(secs(40)).await;
+    scene.cloud.fail_until(Call::List, never, Fault::Blind);
+    scene.pass(secs(10)).await;
+    scene
+}
+
+/// The pod of `m` goes as if a person had deleted it.
+async fn lose_the_pod_of_m(scene: &Scene) {
+    let status = scene.status().await;
+    let all = status["instances"].as_array().unwrap();
+    let ready = all.iter().find(|it| it["state"] == "ready").unwrap();
+    let key = ready["id"].as_str().unwrap();
+    let live = scene.cloud.truth().live;
+    let gone = live.iter().find(|it| it.key == key).unwrap();
+    scene.cloud.vanish(&gone.id).await;
+}
+
+#[tokio::test]
+async fn while_no_list_is_believed_each_pod_that_vanishes_is_replaced_and_paid_for_no_more() {
+    let never = Latch::new();
+    let scene = with_lists_that_nobody_believes(&never).await;
+    scene.cloud.set_price(36.0);
+    for _ in 0..3 {
+        lose_the_pod_of_m(&scene).await;
+        let since = scene.elapsed();
+        let sent = post(&scene, "x").await;
+        let answer = scene.answered(SECOND / 10, sent).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert!(scene.elapsed() - since <= secs(4));
+        scene.pass(secs(5)).await;
+    }
+    assert_eq!(scene.cloud.truth().live.len(), 4);
+    let spent = async || {
+        let (_, costs) = scene.admin(Method::GET, "/costs?by=deployment").await;
+        let mut items = costs["items"].as_array().unwrap().iter();
+        items.find(|it| it["deployment"] == "m").unwrap()["usd"]
+            .as_f64()
+            .unwrap()
+    };
+    let before = spent().await;
+    scene.pass(secs(100)).await;
+    let cost = spent().await - before;
+    assert!(cost <= 1.05, "one pod is there, at a cent a second: {cost}");
+    let (_, decision) = scene.admin(Method::GET, "/deployments/m/decision").await;
+    let told = decision["obstacles"].to_string();
+    assert!(told.contains("not believed"), "{told}");
+    never.open();
+    // Lists that were wrong are believed again five minutes after.
+    scene.pass_in(secs(400), secs(5)).await;
+    let status = scene.status().await;
+    let left = status["instances"].as_array().unwrap().len();
+    assert_eq!(left, 1, "{status}");
 }
