@@ -44,6 +44,8 @@ pub(crate) struct Registered {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Condition {
     pub(crate) last_error: Option<String>,
+    /// What it said of the account's credit when it was last asked to create something.
+    pub(crate) no_credit: Option<String>,
     pub(crate) rate_limited_until: Option<Moment>,
     /// Whether it has ever been asked.
     pub(crate) asked: bool,
@@ -52,12 +54,31 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// `ok`, `unknown` before the first answer, else `unavailable`.
+    /// `ok`, `unknown` before the first answer, `no_credit` where the account has none
+    /// left, else `unavailable`.
     pub(crate) fn health(&self) -> &'static str {
-        match (self.asked, &self.last_error) {
-            (false, _) => "unknown",
-            (true, None) => "ok",
-            (true, Some(_)) => "unavailable",
+        match (self.asked, &self.last_error, &self.no_credit) {
+            (false, ..) => "unknown",
+            (true, Some(_), _) => "unavailable",
+            (true, None, Some(_)) => "no_credit",
+            (true, None, None) => "ok",
+        }
+    }
+
+    /// What is wrong with it, for people.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        let credit = || self.no_credit.as_deref();
+        self.last_error.as_deref().or_else(credit)
+    }
+
+    /// Notes what a create says of the account's credit.
+    fn note_credit(&mut self, created: Option<&ProviderError>) {
+        match created {
+            None => self.no_credit = None,
+            Some(error) if error.kind == ProviderErrorKind::NoCredit => {
+                self.no_credit = Some(no_credit(&error.detail));
+            }
+            Some(_) => {}
         }
     }
 
@@ -269,6 +290,11 @@ impl Registered {
     pub(crate) fn calls(&self) -> Calls {
         self.adapter.calls()
     }
+}
+
+/// What is told of an account without credit.
+pub(crate) fn no_credit(detail: &str) -> String {
+    format!("no credit: {detail}")
 }
 
 /// Every provider by name.

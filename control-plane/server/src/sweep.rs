@@ -172,7 +172,7 @@ impl ControlPlane {
     fn tell_health(&self, provider: &Registered) {
         let condition = provider.condition();
         let health = condition.health();
-        let text = match &condition.last_error {
+        let text = match condition.trouble() {
             Some(error) => format!("provider {} is {health}: {error}", provider.name),
             None => format!("provider {} is {health}", provider.name),
         };

@@ -15,6 +15,8 @@ pub enum ProviderErrorKind {
     Invalid,
     /// The account's own limit is reached.
     Quota,
+    /// The account has no credit left: a person must act.
+    NoCredit,
     /// A fixed port of this machine is taken.
     PortConflict,
     /// This machine lacks something that the request needs.
@@ -35,7 +37,7 @@ impl ProviderErrorKind {
             ProviderErrorKind::RateLimited(_) => "rate_limited",
             ProviderErrorKind::Auth => "auth",
             ProviderErrorKind::Invalid => "invalid",
-            ProviderErrorKind::Quota => "quota",
+            ProviderErrorKind::Quota | ProviderErrorKind::NoCredit => "quota",
             ProviderErrorKind::PortConflict => "port_conflict",
             ProviderErrorKind::HostMisconfigured => "host_misconfigured",
             ProviderErrorKind::Unreachable
@@ -72,6 +74,7 @@ impl ProviderError {
             | ProviderErrorKind::Auth
             | ProviderErrorKind::Invalid
             | ProviderErrorKind::Quota
+            | ProviderErrorKind::NoCredit
             | ProviderErrorKind::PortConflict
             | ProviderErrorKind::HostMisconfigured
             | ProviderErrorKind::Unreachable => true,

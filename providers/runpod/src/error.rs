@@ -39,7 +39,7 @@ fn kind(status: u16, detail: &str, retry_after: Option<Duration>) -> Kind {
         400 if out_of_stock(detail) => Kind::NoCapacity,
         400 if detail.contains("workers quota") => Kind::Quota,
         401 | 403 => Kind::Auth,
-        402 => Kind::Quota,
+        402 => Kind::NoCredit,
         429 => Kind::RateLimited(retry_after),
         400 | 404 | 405 | 409 | 413 | 422 => Kind::Invalid,
         _ => Kind::Unavailable,
@@ -89,7 +89,7 @@ mod tests {
         let quota = "Max workers across all endpoints must not exceed your workers quota (10).";
         assert_eq!(of(400, quota), Kind::Quota);
         assert_eq!(of(400, "unknown GPU pool"), Kind::Invalid);
-        assert_eq!(of(402, "balance"), Kind::Quota);
+        assert_eq!(of(402, "balance"), Kind::NoCredit);
         assert_eq!((of(401, ""), of(403, "")), (Kind::Auth, Kind::Auth));
         assert_eq!(
             (of(500, ""), of(524, ""), of(302, "")),

@@ -58,8 +58,8 @@ impl No {
         match self.status {
             429 => Kind::RateLimited(None),
             _ if self.says("too frequent") => Kind::RateLimited(None),
-            402 => Kind::Quota,
-            _ if self.says("insufficient_credit") || self.says("lacks credit") => Kind::Quota,
+            402 => Kind::NoCredit,
+            _ if self.says("insufficient_credit") || self.says("lacks credit") => Kind::NoCredit,
             _ if self.says("Invalid user key") => Kind::Auth,
             410 => Kind::NoCapacity,
             // Gone, priced anew since the search, or never for us.
@@ -127,8 +127,8 @@ mod tests {
                 Kind::Auth,
             ),
             (404, "Invalid user key", Kind::Auth),
-            (402, "", Kind::Quota),
-            (400, r#"{"error":"insufficient_credit"}"#, Kind::Quota),
+            (402, "", Kind::NoCredit),
+            (400, r#"{"error":"insufficient_credit"}"#, Kind::NoCredit),
             (
                 410,
                 r#"{"error":"no_such_ask","ask_id":7}"#,

@@ -9,6 +9,7 @@ use thermocline_table::StartFailed;
 use super::Instance;
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
+use crate::provider::no_credit;
 
 impl ControlPlane {
     /// Drives an instance until it is confirmed to be gone. Begins wherever the
@@ -90,9 +91,13 @@ pub(super) fn refused(error: &ProviderError) -> StartFailed {
         Kind::RateLimited(Some(delay)) => delay,
         _ => Duration::ZERO,
     };
+    let detail = match error.kind {
+        Kind::NoCredit => no_credit(&error.detail),
+        _ => error.detail.clone(),
+    };
     StartFailed {
         code: error.kind.code(),
-        detail: error.detail.clone(),
+        detail,
         retry_after,
     }
 }

@@ -136,10 +136,9 @@ impl Provider for Paced {
         key: &str,
         request: &InstanceRequest,
     ) -> Result<ProviderInstance, ProviderError> {
-        let created = self
-            .call("create", self.adapter.create(key, request))
-            .await?;
-        Ok(self.clean_instance(created))
+        let created = self.call("create", self.adapter.create(key, request)).await;
+        self.seen().0.note_credit(created.as_ref().err());
+        Ok(self.clean_instance(created?))
     }
 
     async fn get(&self, id: &str) -> Result<Option<ProviderInstance>, ProviderError> {

@@ -138,7 +138,7 @@ pub(super) async fn providers(State(control): Control) -> Json<Value> {
                 "health": condition.health(),
                 "rate_limited_until": until,
                 "unanswered_since": control.silent_since(provider),
-                "last_error": condition.last_error.or_else(|| provider.why_unlisted()),
+                "last_error": condition.trouble().map(str::to_owned).or_else(|| provider.why_unlisted()),
                 "committed_usd_per_hour": control.committed_at(&provider.name).as_usd(),
                 "max_absence_s": control.lifetime(provider).map(|lifetime| lifetime.as_secs()),
             });

@@ -399,3 +399,27 @@ async fn b08_a_create_that_is_refused_fails_at_once_and_is_not_searched_for() {
     let pauses = lists.windows(2).map(|two| two[1].since(two[0]));
     assert!(pauses.min() >= Some(secs(5)), "the sweep alone looks");
 }
+
+/// What a person must act on is told where people look, until something is created again.
+#[tokio::test]
+async fn an_account_without_credit_is_told_as_such() {
+    let scene = Scene::new(ok()).await;
+    scene.deploy(pod("60s"), json!({})).await;
+    let fault = Fault::Refused(ProviderErrorKind::NoCredit);
+    scene.cloud.fail_next(Call::Create, 1, fault);
+    assert_eq!(scene.get().await.status, 503);
+    let provider = async || {
+        let (_, all) = scene.admin(Method::GET, "/providers").await;
+        all["items"][0].clone()
+    };
+    let told = provider().await;
+    assert_eq!(told["health"], "no_credit", "{told}");
+    assert_eq!(told["last_error"], "no credit: as the test wants it");
+    let (_, decision) = scene.admin(Method::GET, "/deployments/m/decision").await;
+    let obstacle = "the last pod start failed: quota: no credit: as the test wants it";
+    assert_eq!(decision["obstacles"], json!([obstacle]));
+    scene.pass(secs(10)).await;
+    let sent = scene.send("60s").await;
+    assert_eq!(scene.answered(SECOND / 10, sent).await.status, 200);
+    assert_eq!(provider().await["health"], "ok");
+}
