@@ -282,6 +282,9 @@ pub(crate) struct ProviderTest {
     /// How many GPUs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) gpus: u32,
+    /// How long all of it may take; a cloud whose instances boot slowly needs more
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = some_duration)]
+    pub(crate) timeout: Duration,
     /// How long an instance may take to become ready
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = some_duration)]
     pub(crate) ready_within: Duration,

@@ -6,8 +6,9 @@ use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use thermocline_plugin::PluginProvider;
 use thermocline_policy::Tier;
-use thermocline_provider::conformance::{Outcome, Probe, Report, Setup, run};
-use thermocline_provider::{Address, InstanceRequest, Provider};
+use thermocline_provider::conformance::{Outcome, Probe, Report, Setup, Verdict, run_telling};
+use thermocline_provider::{Address, Capabilities, InstanceRequest, Provider};
+use tokio::time::{Instant, timeout_at};
 
 use crate::args::ProviderTest;
 use crate::document::Document;
@@ -27,13 +28,8 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) async fn test(format: Format, args: &ProviderTest) -> Result<(), Failure> {
     let provider = PluginProvider::connect(&args.url, token(args)?)
         .map_err(|error| Failure::mistake(error.detail))?;
-    let said = provider
-        .capabilities()
-        .await
-        .map_err(|error| match error.is_answer() {
-            true => Failure::refused(vec![format!("capabilities: {error}")]),
-            false => Failure::fault(format!("the adapter cannot be asked: {error}")),
-        })?;
+    let ends = Instant::now() + args.timeout;
+    let said = asked(&provider, ends).await?;
     let tiers = match args.tier {
         None => said.tiers,
         // Nothing is made, and paid for, that cannot pass.
@@ -48,7 +44,8 @@ pub(crate) async fn test(format: Format, args: &ProviderTest) -> Result<(), Fail
         output::note(&format!(
             "{tier}: a trial makes up to five instances and deletes them again"
         ));
-        let report = run(&provider, &setup(args, tier)?).await;
+        let setup = setup(args, tier, ends)?;
+        let report = run_telling(&provider, &setup, |verdict| tell(tier, verdict)).await;
         failed.extend(
             report
                 .failures()
@@ -72,6 +69,27 @@ pub(crate) async fn test(format: Format, args: &ProviderTest) -> Result<(), Fail
     }
 }
 
+/// What the adapter says that it can do, by `ends`.
+async fn asked(provider: &PluginProvider, ends: Instant) -> Result<Capabilities, Failure> {
+    output::note("asking the adapter what it can do");
+    let said = timeout_at(ends, provider.capabilities()).await;
+    let said = said.map_err(|_| Failure::fault("the adapter does not answer"))?;
+    said.map_err(|error| match error.is_answer() {
+        true => Failure::refused(vec![format!("capabilities: {error}")]),
+        false => Failure::fault(format!("the adapter cannot be asked: {error}")),
+    })
+}
+
+/// Says on stderr how the adapter did on a clause, as soon as that is known.
+fn tell(tier: Tier, verdict: &Verdict) {
+    let name = verdict.clause.name;
+    output::note(&match &verdict.outcome {
+        Outcome::Passed => format!("{tier}: {name}: passed"),
+        Outcome::Failed(why) => format!("{tier}: {name}: failed: {why}"),
+        Outcome::Skipped(why) => format!("{tier}: {name}: skipped: {why}"),
+    });
+}
+
 fn token(args: &ProviderTest) -> Result<Option<String>, Failure> {
     let Some(variable) = &args.token_env else {
         return Ok(None);
@@ -84,7 +102,7 @@ fn token(args: &ProviderTest) -> Result<Option<String>, Failure> {
         .ok_or_else(|| Failure::mistake(format!("--token-env: {variable} is not set")))
 }
 
-fn setup(args: &ProviderTest, tier: Tier) -> Result<Setup, Failure> {
+fn setup(args: &ProviderTest, tier: Tier, ends: Instant) -> Result<Setup, Failure> {
     let request = json!({
         "owner": "", "deployment": DEPLOYMENT, "tier": tier, "image": args.image,
         "port": args.port, "ready_path": args.ready_path, "gpus": args.gpus,
@@ -96,6 +114,7 @@ fn setup(args: &ProviderTest, tier: Tier) -> Result<Setup, Failure> {
         ready_within: args.ready_within,
         lifetime: args.lifetime,
         probe: Some(Arc::new(Http::new()?)),
+        limit: Some(ends.saturating_duration_since(Instant::now())),
         ..Setup::new(request)
     })
 }

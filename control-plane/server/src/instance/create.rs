@@ -15,6 +15,9 @@ use crate::launch::with_secrets;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// The same where nobody was there to be asked: that this is no blip, and the next
+/// tier's turn, is to be known as soon as it can be.
+const LONGEST_UNREACHED: Duration = Duration::from_secs(1);
 
 impl ControlPlane {
     /// Makes the provider create it. After an answer that says nothing about
@@ -54,7 +57,10 @@ impl ControlPlane {
             }
             tracing::warn!(instance = instance.id, %error, "a create was not answered");
             self.pause(instance, pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(match error.kind {
+                ProviderErrorKind::Unreachable => LONGEST_UNREACHED,
+                _ => LONGEST_PAUSE,
+            });
         }
     }
 

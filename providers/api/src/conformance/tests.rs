@@ -331,3 +331,37 @@ async fn a_run_can_move_between_threads() {
     let run = tokio::spawn(async { run(&Memory::with(Flaw::NeverReady), &setup()).await });
     assert!(!run.await.unwrap().passed());
 }
+
+#[tokio::test]
+async fn what_takes_too_long_ends_in_time_says_what_was_not_reached_and_leaves_nothing() {
+    let memory = Memory::with(Flaw::NeverReady);
+    let setup = Setup {
+        ready_within: Duration::from_secs(600),
+        gone_within: Duration::from_secs(5),
+        poll_every: Duration::from_millis(1),
+        limit: Some(Duration::from_millis(300)),
+        ..setup()
+    };
+    let mut told = Vec::new();
+    let report = run_telling(&memory, &setup, |verdict| told.push(verdict.clone())).await;
+    assert_eq!(told, report.verdicts());
+    let failed: Vec<&Verdict> = report.failures().collect();
+    let [late] = failed[..] else {
+        panic!("{report}")
+    };
+    assert_eq!(late.clause, ready::READY);
+    let outcome = |clause: Clause| {
+        let of_it = |verdict: &&Verdict| verdict.clause == clause;
+        report
+            .verdicts()
+            .iter()
+            .find(of_it)
+            .unwrap()
+            .outcome
+            .clone()
+    };
+    let skipped = Outcome::Skipped("not reached: the time was over".to_owned());
+    assert_eq!(outcome(delete::TWICE), skipped);
+    assert_eq!(outcome(delete::CLEANUP), Outcome::Passed);
+    assert_eq!(memory.left(), 0);
+}

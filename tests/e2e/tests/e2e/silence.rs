@@ -98,6 +98,20 @@ async fn a_start_that_hangs_keeps_nobody_waiting_and_is_looked_for() {
     assert_eq!(scene.cloud.truth().live.len(), 0);
 }
 
+/// Nobody is there from the first request on: that is known after five seconds.
+#[tokio::test]
+async fn the_first_request_waits_no_longer_than_a_blip_lasts() {
+    let scene = Scene::new(ok()).await;
+    scene.deploy(pod("60s"), json!({})).await;
+    let _back = silence(&scene, Fault::Refused(Unreachable));
+    let since = scene.elapsed();
+    let sent = scene.send("60s").await;
+    let refused = scene.answered(SECOND / 10, sent).await;
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    let waited = scene.elapsed() - since;
+    assert!(waited <= secs(6), "it waited {waited:?}");
+}
+
 #[tokio::test]
 async fn a_blip_is_bridged() {
     let scene = Scene::new(ok()).await;
