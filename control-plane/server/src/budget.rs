@@ -173,6 +173,11 @@ impl ControlPlane {
                 self.prices(&config.spec, UsdPerSecond::ZERO);
             }
             let braking = self.braking(&deployment, &deployment.instances());
+            // What a budget with room again once refused is no reason any more.
+            let free = Tier::CREATED.map(|tier| (tier, braking.brakes[tier]));
+            let free = free.into_iter().filter(|(_, brake)| *brake == Brake::Off);
+            let free: Vec<Tier> = free.map(|(tier, _)| tier).collect();
+            deployment.forget_failures(&free, "budget");
             if braking.brakes != deployment.live.capacity.load().brakes {
                 self.publish(&deployment);
                 deployment.bump();
@@ -218,7 +223,30 @@ impl ControlPlane {
             Brake::Stop => true,
         };
         let why = braking.why[tier].filter(|_| refused)?;
-        Some(self.over_budget(why))
+        let mut failed = self.over_budget(why);
+        if let Some(asked) = self.price_asked_in(deployment, tier, &why) {
+            failed.retry_after = failed.retry_after.min(asked);
+        }
+        Some(failed)
+    }
+
+    /// In what time another price may end the refusal, a second at least; `None` where
+    /// no price would.
+    fn price_asked_in(
+        &self,
+        deployment: &Controlled,
+        tier: Tier,
+        why: &OverBudget,
+    ) -> Option<Duration> {
+        let priced = match why {
+            OverBudget::Day { limit, needed, .. } => needed > limit,
+            OverBudget::Rate { .. } | OverBudget::Unpriced => true,
+            OverBudget::Hour { .. } | OverBudget::Instances { .. } => false,
+        };
+        let asked = deployment.with_spec(|spec| self.price_asked_again(spec, tier));
+        let left = asked.filter(|_| priced)? - self.clock.wall_micros();
+        let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
+        Some(left.max(Duration::from_secs(1)))
     }
 
     /// The failure of a start that a budget refused.

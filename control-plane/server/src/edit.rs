@@ -107,7 +107,7 @@ impl ControlPlane {
             }
             let now = self.clock.wall_micros();
             let mut rows = self.store.create_deployments(&[stored(spec)], now).await?;
-            Ok((rows.remove(0), true))
+            Ok((rows.pop().ok_or_else(|| unwritten(spec))?, true))
         };
         let (deployment, _) = self.edit_one(read, write).await?;
         Ok(deployment)
@@ -123,7 +123,7 @@ impl ControlPlane {
         let write = async |spec: &Spec| {
             let now = self.clock.wall_micros();
             let mut rows = self.store.put_deployments(&[stored(spec)], now).await?;
-            Ok(rows.remove(0))
+            Ok(rows.pop().ok_or_else(|| unwritten(spec))?)
         };
         self.edit_one(read, write).await
     }
@@ -341,6 +341,11 @@ impl ControlPlane {
         self.nudge(&deployment);
         deployment
     }
+}
+
+/// A store that answers without the row that it was to write.
+fn unwritten(spec: &Spec) -> StoreError {
+    StoreError::NotFound(spec.name.clone())
 }
 
 fn stored(spec: &Spec) -> NewDeployment {

@@ -97,7 +97,12 @@ impl ControlPlane {
             "waiting": live.waiting(),
         });
         let unreached = (!self.out_of_reach(Some(&live.name)).is_empty()).then(|| WHY.to_owned());
-        if let Some(error) = deployment.last_error().or(unreached) {
+        let failure = || {
+            let StartFailed { code, detail, .. } = deployment.last_failure()?;
+            (state == State::Failed).then(|| format!("{code}: {detail}"))
+        };
+        let error = deployment.last_error().or(unreached);
+        if let Some(error) = error.or_else(failure) {
             status["last_error"] = json!(error);
         }
         status

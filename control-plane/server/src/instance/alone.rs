@@ -1,8 +1,10 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use thermocline_policy::InstanceState;
 use thermocline_provider::{Address, Provider, ProviderInstance};
 use thermocline_store::InstanceChanges;
+use thermocline_table::StartFailed;
 
 use super::Instance;
 use super::serve::ADDRESS_LOOK;
@@ -50,6 +52,12 @@ impl ControlPlane {
                 Some(true) => {
                     self.tell_clash(deployment, instance, &other);
                     self.end(deployment, instance, &taken_by(&other)).await;
+                    let error = StartFailed {
+                        code: "start_failed",
+                        detail: taken_by(&other),
+                        retry_after: Duration::ZERO,
+                    };
+                    self.start_failed(deployment, instance.tier, error);
                 }
                 Some(false) => self.lost_instance(&other, GIVEN_AWAY).await,
                 None => {} // the next list will tell

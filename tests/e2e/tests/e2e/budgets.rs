@@ -296,3 +296,22 @@ async fn offers_at_absurd_prices_are_told_without_a_price() {
     let prices = [&item["usd_per_hour"], &item["usd_per_second"]];
     assert!(prices.iter().all(|price| price.is_null()), "{offers}");
 }
+
+#[tokio::test]
+async fn a_refusal_is_no_reason_any_more_once_there_is_room() {
+    let scene = scene(hourly(1.5)).await;
+    let tiers = json!({ "pod": { "provider": "toy", "min_instances": 1 } });
+    let other = json!({ "name": "n", "image": "i:1", "tiers": tiers });
+    scene.system.admin.deploy(other).await;
+    scene.until_live(1).await;
+    scene.deploy(pod("10m"), json!({})).await;
+    let refused = scene.get().await;
+    assert_eq!((refused.status, code(&refused).as_str()), (503, "budget"));
+    let status = scene.status().await;
+    assert!(status["reason"].to_string().contains("budget"), "{status}");
+    scene.admin(Method::DELETE, "/deployments/n").await;
+    scene.until_live(0).await;
+    scene.pass(secs(60)).await;
+    let status = scene.status().await;
+    assert!(!status["reason"].to_string().contains("budget"), "{status}");
+}
