@@ -1,8 +1,9 @@
 //! What each deployment's traffic costs, would have cost on one tier alone, and
 //! what follows from that for its thresholds.
 //!
-//! Kept second by second in memory, added to the store each minute.
+//! Kept second by second in memory, added to the store every ten seconds.
 
+mod absence;
 mod compare;
 mod keep;
 mod post;

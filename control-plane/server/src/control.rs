@@ -193,12 +193,13 @@ impl ControlPlane {
             self.deployments()
                 .insert(deployment.live.name.to_string(), deployment);
         }
+        self.open_books().await?;
+        self.charge_absence(&instances).await?;
         for row in instances {
             if let Some(deployment) = self.deployment(&row.deployment) {
                 self.adopt(&deployment, row);
             }
         }
-        self.open_books().await?;
         self.weigh_pods();
         for deployment in self.all() {
             self.begin_books(&deployment);

@@ -210,8 +210,9 @@ async fn insert(
 ) -> Result<Option<InstanceRow>> {
     let row = sqlx::query_as(
         "insert into instances (id, deployment, tier, provider, slot, state, epoch,
-             generation, fingerprint, usd_per_hour, placement, detail, created_at, changed_at)
-         values (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?11, '', ?10, ?10)
+             generation, fingerprint, usd_per_hour, placement, detail, created_at, changed_at,
+             charged_until)
+         values (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?11, '', ?10, ?10, ?10)
          on conflict (deployment, tier, slot) where state in ('intended', 'starting')
              do nothing
          returning *",

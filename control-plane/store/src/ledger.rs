@@ -1,9 +1,14 @@
+mod charged;
+
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row, SqliteConnection};
 use thermocline_policy::{NanoUsd, Tier};
 
 use crate::row::tier;
 use crate::{Result, Store};
+
+pub use charged::Charged;
+use charged::set_charged;
 
 /// The sum of a column of a group's whole numbers, none of them negative, that stays at
 /// the largest number where SQL's own sum is an error: in two halves of 32 bits.
@@ -102,6 +107,8 @@ pub struct Postings {
     pub what_if: Vec<WhatIfEntry>,
     /// What came.
     pub arrivals: Vec<SlotArrivals>,
+    /// Until when that is all of what instances cost; the last of several counts.
+    pub charged: Vec<Charged>,
 }
 
 impl Postings {
@@ -110,6 +117,7 @@ impl Postings {
         self.ledger.append(&mut others.ledger);
         self.what_if.append(&mut others.what_if);
         self.arrivals.append(&mut others.arrivals);
+        self.charged.append(&mut others.charged);
     }
 }
 
@@ -132,6 +140,9 @@ impl Store {
         }
         for entry in &postings.arrivals {
             add_arrivals(&mut tx, entry).await?;
+        }
+        for charged in &postings.charged {
+            set_charged(&mut tx, charged).await?;
         }
         sqlx::query("delete from arrivals where slot < ?")
             .bind(oldest_slot)

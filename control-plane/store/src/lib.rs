@@ -35,7 +35,7 @@ pub use error::{Result, StoreError};
 pub use events::NewEvent;
 pub use gate::{Gate, Stage};
 pub use instances::{Allowance, InstanceChanges, NewInstance};
-pub use ledger::{LedgerEntry, Postings, SlotArrivals, WhatIfEntry};
+pub use ledger::{Charged, LedgerEntry, Postings, SlotArrivals, WhatIfEntry};
 pub use measures::{Measure, MeasureRow};
 pub use row::{DecisionRow, DeploymentRow, EventRow, InstanceRow};
 pub use secrets::SecretRow;

@@ -62,6 +62,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "woken",
         sql: include_str!("../../../migrations/sqlite/0010_woken.sql"),
     },
+    Migration {
+        version: 11,
+        name: "charged",
+        sql: include_str!("../../../migrations/sqlite/0011_charged.sql"),
+    },
 ];
 
 const LEDGER: &str = "create table if not exists schema_migrations (

@@ -196,7 +196,7 @@ fn paid_pods(deployment: &Controlled) -> impl Iterator<Item = PaidPod> {
 }
 
 /// `usd`, and of that `idle_usd`, for `span`.
-fn paid_for(span: Duration, usd: f64, idle_usd: f64) -> Paid {
+pub(super) fn paid_for(span: Duration, usd: f64, idle_usd: f64) -> Paid {
     Paid {
         micros: i64::try_from(span.as_micros()).unwrap_or(i64::MAX),
         usd,
@@ -297,11 +297,14 @@ impl Kept {
 
     fn pay(&mut self, look: &Look<'_>, payee: super::Payee, paid: Paid) {
         self.comparison.pay(paid.usd);
-        let hour = look.wall.div_euclid(HOUR_MICROS);
-        let unposted = self.unposted.paid.entry((hour, payee.clone()));
+        self.enter(Calendar::at(look.wall), payee, paid);
+    }
+
+    /// Enters what was paid `at` that time wherever it counts.
+    pub(super) fn enter(&mut self, at: Calendar, payee: super::Payee, paid: Paid) {
+        let unposted = self.unposted.paid.entry((at.hour(), payee.clone()));
         unposted.or_default().add(paid);
         self.paid.entry(payee).or_default().add(paid);
-        let at = Calendar::at(look.wall);
         let cost = NanoUsd::from_usd(paid.usd);
         self.today.add(at.first_hour_of_day(), cost);
         self.this_hour.add(at.hour(), cost);

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{Calendar, NanoUsd, SLOT, Tier};
+use thermocline_policy::{Calendar, Moment, NanoUsd, SLOT, Tier};
 use thermocline_store::{
     LedgerEntry, Measure, MeasureRow, Postings, SlotArrivals, StoreError, WhatIfEntry,
 };
@@ -12,7 +12,9 @@ use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 
 /// How often the books are written down.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = SLOT;
+/// What was measured is written down each so many times: less is lost with it.
+const MEASURES_EVERY: u32 = 6;
 /// How long arrivals are kept.
 pub(crate) const ARRIVALS_KEPT: Duration = Duration::from_secs(3 * 86_400);
 
@@ -67,13 +69,17 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Writes the books down each minute.
+    /// Writes the books down every ten seconds, what was measured each minute.
     pub(crate) async fn post_books(self: Arc<Self>) {
-        loop {
+        for round in 1_u32.. {
             let next = self.clock.now() + EVERY;
             tokio::select! {
-                () = self.clock.sleep_until(next) => self.write_books().await,
+                () = self.clock.sleep_until(next) => {}
                 () = self.drain.cancelled() => return,
+            }
+            self.post().await;
+            if round.is_multiple_of(MEASURES_EVERY) {
+                self.save_measures().await;
             }
         }
     }
@@ -87,7 +93,8 @@ impl ControlPlane {
     /// What a deployment that goes has cost is not forgotten with it.
     pub(crate) fn close_books(&self, deployment: &Controlled) {
         let mut unposted = self.unposted.lock().unwrap_or_else(|e| e.into_inner());
-        deployment.books.draw(&deployment.live.name, &mut unposted);
+        let counted = deployment.books.draw(&deployment.live.name, &mut unposted);
+        self.mark_charged(deployment, counted, &mut unposted);
     }
 
     /// Writes down what was paid and what came, so that the ledger has all of it.
@@ -120,9 +127,12 @@ impl ControlPlane {
 }
 
 impl Books {
-    /// Moves what is not written down yet into `postings`.
-    fn draw(&self, name: &str, postings: &mut Postings) {
-        let unposted = std::mem::take(&mut self.kept().unposted);
+    /// Moves what is not written down yet into `postings`; until when that is all.
+    fn draw(&self, name: &str, postings: &mut Postings) -> Moment {
+        let (unposted, counted) = {
+            let mut kept = self.kept();
+            (std::mem::take(&mut kept.unposted), kept.counted)
+        };
         let paid = unposted.paid.into_iter();
         postings
             .ledger
@@ -155,6 +165,7 @@ impl Books {
                 deployment: name.to_owned(),
                 arrivals,
             }));
+        counted
     }
 }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thermocline_policy::{InstanceEvent, InstanceState, Moment, NanoUsd};
+use thermocline_policy::{InstanceEvent, InstanceState, Moment, NanoUsd, Tier};
 use thermocline_provider::{
     Provider, ProviderError, ProviderErrorKind, ProviderInstance, ProviderState,
 };
@@ -151,6 +151,10 @@ impl ControlPlane {
         deployment: &Arc<Controlled>,
         instance: &Arc<Instance>,
     ) {
+        if instance.tier == Tier::Pod {
+            // What it has cost goes with it otherwise, should we be killed.
+            self.post().await;
+        }
         let event = InstanceEvent::AbsenceConfirmed;
         if !self
             .advance(deployment, instance, event, InstanceChanges::default())

@@ -1,6 +1,7 @@
 //! Stories over the whole product, in one binary.
 #![allow(clippy::unwrap_used)] // the lint knows test functions, not what they call
 
+mod absences;
 mod access;
 mod bodies;
 mod brakes;
