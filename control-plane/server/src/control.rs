@@ -195,8 +195,10 @@ impl ControlPlane {
         }
         self.open_books().await?;
         self.charge_absence(&instances).await?;
-        for row in instances {
+        for mut row in instances {
             if let Some(deployment) = self.deployment(&row.deployment) {
+                let config = deployment.live.config.load_full();
+                self.renew_fingerprint(&config.spec, &mut row).await?;
                 self.adopt(&deployment, row);
             }
         }

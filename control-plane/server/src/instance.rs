@@ -10,6 +10,7 @@ mod missed;
 mod price;
 mod release;
 mod serve;
+mod size;
 mod start;
 mod stop;
 
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 
 use crate::provider::Registered;
 use price::Readings;
+use size::Size;
 
 /// A young instance may be hidden from a provider's calls for this long.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(30);
@@ -69,6 +71,8 @@ struct Known {
     backend: Option<Arc<Backend>>,
     /// What lists say of its price.
     readings: Readings,
+    /// How many workers its provider was told of.
+    size: Size,
     /// Complete lists in a row that lacked it.
     missing: u32,
     /// Whether a get or a list has ever shown it: no longer too young for them.
@@ -93,6 +97,11 @@ impl Instance {
             Origin::Intended => (false, None),
             Origin::Adopted(address) => (true, address),
         };
+        let size = match adopted {
+            // Nobody knows what an earlier process told.
+            true => Size::default(),
+            false => Size::of(request.max_workers),
+        };
         Instance {
             id: row.id.clone(),
             tier: row.tier,
@@ -111,6 +120,7 @@ impl Instance {
                 address,
                 backend: None,
                 readings: Readings::default(),
+                size,
                 missing: 0,
                 shown: false,
                 unknown: false,

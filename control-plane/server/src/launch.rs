@@ -125,14 +125,32 @@ fn plain((key, value): (&String, &EnvValue)) -> Option<(String, String)> {
 }
 
 /// What an instance of `tier` is started from, as one text: equal exactly when
-/// an instance need not be replaced.
-pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
-    let provider = name_for(spec, tier).unwrap_or_default();
+/// an instance need not be replaced. A provider that `resizes` changes in place how
+/// many workers an endpoint may have.
+pub(crate) fn fingerprint(spec: &Spec, tier: Tier, resizes: bool) -> String {
+    let mut request = request(spec, tier, "");
+    let is_endpoint = tier == Tier::Serverless;
+    if !is_endpoint {
+        // We stop idle instances ourselves: a new timeout replaces nothing.
+        (request.idle_timeout_s, request.queue_delay_s) = (0, 0);
+    }
+    if !is_endpoint || resizes {
+        request.max_workers = 0;
+    }
+    digest(spec, tier, request)
+}
+
+/// The same as it was while all instances held what is an endpoint's alone.
+pub(crate) fn former_fingerprint(spec: &Spec, tier: Tier) -> String {
     let mut request = request(spec, tier, "");
     if tier != Tier::Serverless {
-        // We stop idle instances ourselves: a new timeout replaces nothing.
         request.idle_timeout_s = 0;
     }
+    digest(spec, tier, request)
+}
+
+fn digest(spec: &Spec, tier: Tier, mut request: InstanceRequest) -> String {
+    let provider = name_for(spec, tier).unwrap_or_default();
     // Its text is older than the request's own list, and stays as it was.
     request.gpu.clear();
     let gpus = match tier {
@@ -162,7 +180,7 @@ pub(crate) fn fingerprint(spec: &Spec, tier: Tier) -> String {
 mod tests {
     use std::time::Duration;
 
-    use thermocline_policy::PodTier;
+    use thermocline_policy::{FleetOptions, PodTier, ServerlessTier};
 
     use super::*;
 
@@ -180,15 +198,50 @@ mod tests {
         spec
     }
 
+    fn with_an_endpoint() -> Spec {
+        let mut spec = spec();
+        spec.tiers.serverless = Some(ServerlessTier {
+            provider: "toy".into(),
+            gpu: vec![],
+            max_workers: 3,
+            idle_timeout: Duration::from_secs(30),
+            queue_delay: Duration::from_secs(4),
+            host: None,
+            fleet: FleetOptions::default(),
+        });
+        spec
+    }
+
     #[test]
     fn b37_only_what_an_instance_is_made_of_replaces_it() {
-        let before = fingerprint(&spec(), Tier::Pod);
+        let before = fingerprint(&spec(), Tier::Pod, false);
         let mut thresholds = spec();
         thresholds.policy.promote_rps = Some(3.0);
         thresholds.tiers.pod.as_mut().unwrap().idle_timeout = Duration::from_secs(60);
-        assert_eq!(fingerprint(&thresholds, Tier::Pod), before);
+        assert_eq!(fingerprint(&thresholds, Tier::Pod, false), before);
         let mut image = spec();
         image.image = Some("i:2".into());
-        assert_ne!(fingerprint(&image, Tier::Pod), before);
+        assert_ne!(fingerprint(&image, Tier::Pod, false), before);
+    }
+
+    #[test]
+    fn what_is_an_endpoints_replaces_no_pod() {
+        let before = with_an_endpoint();
+        let mut after = with_an_endpoint();
+        let endpoint = after.tiers.serverless.as_mut().unwrap();
+        (endpoint.max_workers, endpoint.queue_delay) = (5, Duration::from_secs(9));
+        let of = |spec, tier| fingerprint(spec, tier, true);
+        assert_eq!(of(&before, Tier::Pod), of(&after, Tier::Pod));
+        assert_ne!(of(&before, Tier::Serverless), of(&after, Tier::Serverless));
+    }
+
+    #[test]
+    fn another_number_of_workers_needs_another_endpoint_only_where_it_cannot_be_changed() {
+        let before = with_an_endpoint();
+        let mut after = with_an_endpoint();
+        after.tiers.serverless.as_mut().unwrap().max_workers = 5;
+        let of = |spec, resizes| fingerprint(spec, Tier::Serverless, resizes);
+        assert_eq!(of(&before, true), of(&after, true));
+        assert_ne!(of(&before, false), of(&after, false));
     }
 }

@@ -43,7 +43,7 @@ impl ControlPlane {
         self.save_tier(deployment).await;
         let config = deployment.live.config.load_full();
         let desired = self.desired(deployment, &config, now);
-        let marks = marks.of(&config);
+        let marks = marks.of(&config, |spec, tier| self.fingerprint(spec, tier));
         for tier in Tier::CREATED {
             let wish = Wish {
                 tier,

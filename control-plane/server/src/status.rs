@@ -65,7 +65,8 @@ impl ControlPlane {
             let unserved = self.unserved(spec).into_iter().collect();
             [self.silences(spec), self.unlisted(spec), unserved].concat()
         });
-        status["warnings"] = [told, deployment.unchecked()].concat().into();
+        let unresized = self.unresized(deployment);
+        status["warnings"] = [told, unresized, deployment.unchecked()].concat().into();
         status["budget"] = self.budget_json(deployment);
         status
     }

@@ -5,6 +5,7 @@ mod known;
 mod lifetimes;
 mod missing;
 mod orphans;
+mod sizes;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -106,6 +107,7 @@ impl ControlPlane {
         }
         // Also of what a list that failed could not show.
         self.renew_lifetimes(provider).await;
+        self.resize_endpoints(provider).await;
     }
 
     /// What `provider` lists of ours, as [`Registered::list`] tells.

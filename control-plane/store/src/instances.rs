@@ -162,6 +162,21 @@ impl Store {
         Ok(next)
     }
 
+    /// Writes what an instance is started from in another text that says the same;
+    /// no step of its life, so its epoch stays.
+    ///
+    /// # Errors
+    /// Only the common ones.
+    pub async fn set_fingerprint(&self, id: &str, fingerprint: &str) -> Result<()> {
+        let mut tx = self.begin().await?;
+        sqlx::query("update instances set fingerprint = ?2 where id = ?1")
+            .bind(id)
+            .bind(fingerprint)
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await
+    }
+
     /// Removes an instance whose absence was confirmed, where `epoch` is still
     /// its epoch; whether it was removed.
     ///

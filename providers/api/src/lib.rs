@@ -105,6 +105,22 @@ pub trait Provider: Send + Sync {
         Ok(true)
     }
 
+    /// Whether it changes in place how many workers a serverless endpoint may have;
+    /// where it does not, another number needs another endpoint.
+    fn resizes(&self) -> bool {
+        false
+    }
+
+    /// Lets the endpoint `id` have at most `max_workers` workers from now on, and
+    /// keeps it so; false when the provider does not know it. For those alone that
+    /// [`resize`](Self::resizes).
+    ///
+    /// # Errors
+    /// [`ProviderError`] when the provider refused or could not be asked.
+    async fn resize(&self, _id: &str, _max_workers: u32) -> Result<bool, ProviderError> {
+        Ok(true)
+    }
+
     /// What it can never do of `request`, as far as it knows without asking.
     fn refuses(&self, _request: &InstanceRequest) -> Vec<Mistake> {
         Vec::new()

@@ -1,14 +1,15 @@
-//! What the platform changes behind our back: an endpoint that nobody used for
-//! days has its most workers lowered, at last to none.
+//! How many workers endpoints may have: what they are to have, and what the platform
+//! changes behind our back. One that nobody used for days has its most workers
+//! lowered, at last to none.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_policy::Moment;
-use thermocline_provider::cloud::Marks;
+use thermocline_provider::ProviderError;
 
 use crate::account::Account;
 use crate::id::usable;
@@ -17,49 +18,88 @@ use crate::said::Thing;
 /// Between two repairs of one endpoint.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// When each endpoint was repaired last.
+/// How many workers endpoints are to have at most, as far as this process was told,
+/// and when each was repaired last.
 #[derive(Debug, Default)]
-pub(crate) struct Repairs(Mutex<HashMap<String, Moment>>);
+pub(crate) struct Sizes(Mutex<HashMap<String, Size>>);
 
-impl Repairs {
-    /// Raises the most workers of `endpoint` where they were lowered.
-    pub(crate) async fn look(&self, account: &Account, endpoint: &Thing, marks: &Marks) {
-        let Some((min, max)) = repaired(endpoint, marks) else {
-            return;
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    max_workers: u32,
+    repaired: Option<Moment>,
+}
+
+impl Sizes {
+    /// Notes how many workers the endpoint `id` is to have at most.
+    pub(crate) fn wish(&self, id: &str, max_workers: u32) {
+        let size = Size {
+            max_workers: max_workers.max(1),
+            repaired: None,
         };
-        let Some(id) = usable(&endpoint.id).filter(|id| self.is_due(id, account.clock.now()))
-        else {
-            return;
+        self.lock().insert(id.to_owned(), size);
+    }
+
+    /// Forgets an endpoint that is to go.
+    pub(crate) fn forget(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    /// Gives `endpoint` the most workers that it is to have, where it has others.
+    ///
+    /// # Errors
+    /// What RunPod refuses, or that it cannot be asked.
+    pub(crate) async fn set(
+        &self,
+        account: &Account,
+        endpoint: &Thing,
+    ) -> Result<(), ProviderError> {
+        let Some((id, min, max)) = self.wrong(endpoint) else {
+            return Ok(());
         };
         let body = json!({ "workers": { "min": min, "max": max } });
         let path = ["serverless", id];
         match account.write::<Value>(Method::PATCH, &path, &body).await {
-            Ok(_) => tracing::warn!(
-                endpoint = id,
-                max,
-                "RunPod had lowered its most workers; raised again"
-            ),
-            Err(failed) => {
-                tracing::warn!(endpoint = id, error = %failed.error, "its most workers could not be raised again")
+            Ok(_) => Ok(()),
+            Err(failed) => Err(failed.error),
+        }
+    }
+
+    /// Mends `endpoint` where RunPod has changed its most workers.
+    pub(crate) async fn mend(&self, account: &Account, endpoint: &Thing) {
+        let Some((id, _, max)) = self.wrong(endpoint) else {
+            return;
+        };
+        if !self.is_due(id, account.clock.now()) {
+            return;
+        }
+        match self.set(account, endpoint).await {
+            Ok(()) => tracing::warn!(endpoint = id, max, "its most workers had changed; mended"),
+            Err(error) => {
+                tracing::warn!(endpoint = id, %error, "its most workers could not be mended");
             }
         }
     }
 
-    fn is_due(&self, id: &str, now: Moment) -> bool {
-        let mut last = self
-            .0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        last.retain(|_, at| now.since(*at) < PAUSE);
-        match last.contains_key(id) {
-            true => false,
-            false => last.insert(id.to_owned(), now).is_none(),
-        }
+    /// The bounds that `endpoint` should have, when it has not.
+    fn wrong<'e>(&self, endpoint: &'e Thing) -> Option<(&'e str, u32, u32)> {
+        let (id, is) = (usable(&endpoint.id)?, endpoint.workers?);
+        let wanted = self.lock().get(id)?.max_workers;
+        (is.max != wanted).then_some((id, is.min.min(wanted), wanted))
     }
-}
 
-/// The bounds that `endpoint` should have, when it has not.
-fn repaired(endpoint: &Thing, marks: &Marks) -> Option<(u32, u32)> {
-    let (is, wanted) = (endpoint.workers?, marks.workers?.max(1));
-    (is.max < wanted).then_some((is.min.min(wanted), wanted))
+    fn is_due(&self, id: &str, now: Moment) -> bool {
+        let mut sizes = self.lock();
+        let size = sizes.get_mut(id);
+        size.is_some_and(|size| {
+            let due = size.repaired.is_none_or(|at| now.since(at) >= PAUSE);
+            if due {
+                size.repaired = Some(now);
+            }
+            due
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Size>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

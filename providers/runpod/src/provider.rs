@@ -15,7 +15,7 @@ use crate::account::Account;
 use crate::catalog::{self, Catalog, Product};
 use crate::choice;
 use crate::create::{self, Hardware};
-use crate::drift::Repairs;
+use crate::drift::Sizes;
 use crate::error::{invalid, malformed, unavailable};
 use crate::id::{Id, usable};
 use crate::jobs::Translator;
@@ -32,7 +32,7 @@ pub struct RunpodProvider {
     catalog: Catalog,
     doubts: Doubts,
     known: Known,
-    repairs: Repairs,
+    sizes: Sizes,
     translator: Translator,
     turns: Turns,
 }
@@ -53,7 +53,7 @@ impl RunpodProvider {
             settings,
             catalog: Catalog::default(),
             known: Known::default(),
-            repairs: Repairs::default(),
+            sizes: Sizes::default(),
             translator,
             turns: Turns::default(),
         })
@@ -171,7 +171,10 @@ impl RunpodProvider {
         let id = usable(&made.id).ok_or_else(malformed)?.to_owned();
         let id = match request.tier {
             Tier::Pod => Id::Pod(id),
-            _ => Id::Endpoint(id),
+            _ => {
+                self.sizes.wish(&id, request.max_workers);
+                Id::Endpoint(id)
+            }
         };
         let instance = self.describe(&id, &made, &marks)?;
         self.doubts.made(&instance.id);
@@ -236,6 +239,9 @@ impl Provider for RunpodProvider {
         let _one = self.turns.take(key).await;
         if let Some(found) = self.search(request.tier, &request.owner, key).await? {
             self.doubts.seen(key, &found.id);
+            if let Some(Id::Endpoint(id)) = Id::parse(&found.id) {
+                self.sizes.wish(&id, request.max_workers);
+            }
             return Ok(found);
         }
         if !self.doubts.may_create(key) {
@@ -267,7 +273,7 @@ impl Provider for RunpodProvider {
             complete &= found.complete;
             for (id, thing, marks) in &found.things {
                 if matches!(id, Id::Endpoint(_)) {
-                    self.repairs.look(&self.account, thing, marks).await;
+                    self.sizes.mend(&self.account, thing).await;
                 }
                 let instance = self.describe(id, thing, marks)?;
                 self.doubts.seen(&marks.key, &instance.id);
@@ -292,6 +298,9 @@ impl Provider for RunpodProvider {
             self.known.forget(&parsed);
             return Ok(Deletion::Unknown);
         };
+        if let Id::Endpoint(id) = &parsed {
+            self.sizes.forget(id);
+        }
         if self.account.remove(&parsed.path()).await? {
             self.doubts.forget(&marks.key, id);
             return Ok(Deletion::Accepted);
@@ -300,6 +309,22 @@ impl Provider for RunpodProvider {
             true => Err(unavailable("RunPod does not show it yet")),
             false => Ok(Deletion::Unknown),
         }
+    }
+
+    fn resizes(&self) -> bool {
+        true
+    }
+
+    async fn resize(&self, id: &str, max_workers: u32) -> Result<bool, ProviderError> {
+        let Some(Id::Endpoint(id)) = Id::parse(id) else {
+            return Ok(false);
+        };
+        self.sizes.wish(&id, max_workers);
+        let Some((endpoint, _)) = self.look_at(&Id::Endpoint(id)).await? else {
+            return Ok(false);
+        };
+        self.sizes.set(&self.account, &endpoint).await?;
+        Ok(true)
     }
 
     fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {

@@ -115,6 +115,15 @@ impl Provider for Interrupted {
         self.within("renew", self.adapter.renew(id, lifetime)).await
     }
 
+    fn resizes(&self) -> bool {
+        self.adapter.resizes()
+    }
+
+    async fn resize(&self, id: &str, max_workers: u32) -> Result<bool, ProviderError> {
+        let resized = self.adapter.resize(id, max_workers);
+        self.within("resize", resized).await
+    }
+
     fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {
         self.adapter.refuses(request)
     }

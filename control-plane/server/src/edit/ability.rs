@@ -8,7 +8,7 @@ use thermocline_provider::{InstanceRequest, Mistake, Provider};
 
 use super::EditError;
 use crate::control::ControlPlane;
-use crate::launch::{fingerprint, request};
+use crate::launch::request;
 use crate::provider::{DOCKER, Registered, name_for};
 
 /// How long a person waits at most for a provider's catalogue.
@@ -65,8 +65,8 @@ impl ControlPlane {
     fn is_news(&self, spec: &Spec, tier: Tier) -> bool {
         let before = self.deployment(&spec.name);
         before.is_none_or(|before| {
-            let in_force = before.with_spec(|before| fingerprint(before, tier));
-            !before.unchecked().is_empty() || in_force != fingerprint(spec, tier)
+            let in_force = before.with_spec(|before| self.fingerprint(before, tier));
+            !before.unchecked().is_empty() || in_force != self.fingerprint(spec, tier)
         })
     }
 

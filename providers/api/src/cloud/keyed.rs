@@ -66,6 +66,14 @@ impl<P: Provider> Provider for Keyed<P> {
         self.told(self.provider.renew(id, lifetime).await)
     }
 
+    fn resizes(&self) -> bool {
+        self.provider.resizes()
+    }
+
+    async fn resize(&self, id: &str, max_workers: u32) -> Result<bool, ProviderError> {
+        self.told(self.provider.resize(id, max_workers).await)
+    }
+
     fn refuses(&self, request: &InstanceRequest) -> Vec<Mistake> {
         self.provider.refuses(request)
     }

@@ -1,13 +1,10 @@
 use std::collections::BTreeMap;
 
-use thermocline_policy::Tier;
-
 use crate::{InstanceRequest, ProviderError, ProviderErrorKind};
 
 const OWNER: &str = "THERMOCLINE_OWNER";
 const KEY: &str = "THERMOCLINE_KEY";
 const DEPLOYMENT: &str = "THERMOCLINE_DEPLOYMENT";
-const WORKERS: &str = "THERMOCLINE_MAX_WORKERS";
 /// The secret that an image may ask of every request.
 const SECRET: &str = "THERMOCLINE_BACKEND_SECRET";
 
@@ -23,8 +20,6 @@ pub struct Marks {
     pub key: String,
     /// What requests to it carry in [`SECRET_HEADER`]; empty when it has none.
     pub secret: String,
-    /// The most workers that a serverless endpoint is to have.
-    pub workers: Option<u32>,
 }
 
 impl Marks {
@@ -43,7 +38,6 @@ impl Marks {
             owner: request.owner.clone(),
             key: key.to_owned(),
             secret: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-            workers: (request.tier == Tier::Serverless).then_some(request.max_workers),
         })
     }
 
@@ -53,7 +47,6 @@ impl Marks {
             owner: env.get(OWNER)?.clone(),
             key: env.get(KEY)?.clone(),
             secret: env.get(SECRET).cloned().unwrap_or_default(),
-            workers: env.get(WORKERS).and_then(|text| text.parse().ok()),
         })
     }
 
@@ -66,9 +59,11 @@ impl Marks {
             (DEPLOYMENT, request.deployment.clone()),
             (SECRET, self.secret.clone()),
         ];
-        let workers = self.workers.map(|workers| (WORKERS, workers.to_string()));
-        let marks = marks.into_iter().chain(workers);
-        env.extend(marks.map(|(name, value)| (name.to_owned(), value)));
+        env.extend(
+            marks
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
         env
     }
 }
@@ -111,7 +106,7 @@ mod tests {
         let request = serde_json::from_value(request).unwrap();
         let marks = Marks::new("k", &request).unwrap();
         let env = marks.environment(&request);
-        assert_eq!((env["STEPS"].as_str(), marks.workers), ("30", Some(3)));
+        assert_eq!(env["STEPS"], "30");
         assert_eq!(Marks::read(&env), Some(marks.clone()));
         assert_ne!(Marks::new("k", &request).unwrap().secret, marks.secret);
         assert_eq!(Marks::read(&BTreeMap::new()), None);

@@ -334,3 +334,51 @@ async fn the_worker_that_a_wake_starts_is_paid_for() {
     assert!(costs["total_nano_usd"].as_i64().unwrap() > 0, "{costs}");
     assert_eq!(runpod.scene.status().await["in_flight"], 0);
 }
+
+/// `max_workers` as it was written, and what RunPod may start.
+async fn most_workers(runpod: &Runpod, max_workers: u32) {
+    let tier = json!({ "serverless": { "max_workers": max_workers } });
+    runpod
+        .scene
+        .system
+        .admin
+        .patch("m", json!({ "tiers": tier }))
+        .await;
+}
+
+/// The account holds ten workers, and the endpoint may have all of them.
+#[tokio::test]
+async fn a_new_number_of_workers_is_changed_in_place_though_the_quota_is_full() {
+    let runpod = Runpod::new(EndpointType::LoadBalancer).await;
+    let tiers = json!({ "serverless": { "provider": "runpod", "max_workers": 10 } });
+    let more = json!({ "health": { "ready": { "path": "/ping" } } });
+    runpod.scene.deploy(tiers, more).await;
+    runpod.served().await;
+    let endpoint = runpod.truth("endpoints")[0]["id"].clone();
+    let most = |runpod: &Runpod| runpod.truth("endpoints")[0]["max"].clone();
+    most_workers(&runpod, 6).await;
+    let lowered = async || most(&runpod) == 6;
+    runpod.scene.until(SECOND, lowered).await;
+
+    let scene = runpod.scene.crash(secs(5)).await;
+    let runpod = Runpod { scene, ..runpod };
+    runpod.scene.pass(secs(130)).await;
+    assert_eq!(most(&runpod), 6, "a new process knows what it is to be");
+    most_workers(&runpod, 9).await;
+    let raised = async || most(&runpod) == 9;
+    runpod.scene.until(SECOND, raised).await;
+
+    most_workers(&runpod, 11).await;
+    let told = async || {
+        let status = runpod.scene.status().await;
+        status["warnings"].to_string().contains("workers quota")
+    };
+    runpod.scene.until(SECOND, told).await;
+    most_workers(&runpod, 3).await;
+    runpod
+        .scene
+        .until(SECOND, async || most(&runpod) == 3 && !told().await)
+        .await;
+    let made = runpod.truth("endpoints");
+    assert_eq!((made.len(), &made[0]["id"]), (1, &endpoint));
+}

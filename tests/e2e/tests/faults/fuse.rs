@@ -136,6 +136,14 @@ impl Provider for Fused {
         self.within(self.0.delete(id)).await
     }
 
+    fn resizes(&self) -> bool {
+        self.0.resizes()
+    }
+
+    async fn resize(&self, id: &str, max_workers: u32) -> Result<bool, ProviderError> {
+        self.within(self.0.resize(id, max_workers)).await
+    }
+
     async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
         self.within(self.0.renew(id, lifetime)).await
     }

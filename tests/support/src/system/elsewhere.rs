@@ -73,6 +73,16 @@ impl Provider for Elsewhere {
         self.run(async move { provider.delete(&id).await }).await
     }
 
+    fn resizes(&self) -> bool {
+        self.provider.resizes()
+    }
+
+    async fn resize(&self, id: &str, max_workers: u32) -> Result<bool, ProviderError> {
+        let (provider, id) = (self.provider.clone(), id.to_owned());
+        self.run(async move { provider.resize(&id, max_workers).await })
+            .await
+    }
+
     async fn renew(&self, id: &str, lifetime: Duration) -> Result<bool, ProviderError> {
         let (provider, id) = (self.provider.clone(), id.to_owned());
         self.run(async move { provider.renew(&id, lifetime).await })
