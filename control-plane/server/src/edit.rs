@@ -119,7 +119,7 @@ impl ControlPlane {
         name: &str,
         document: &Value,
     ) -> Result<(Arc<Controlled>, bool), EditError> {
-        let read = || self.read_named(document, name);
+        let read = || self.read_named(&self.with_force(document, name), name);
         let write = async |spec: &Spec| {
             let now = self.clock.wall_micros();
             let mut rows = self.store.put_deployments(&[stored(spec)], now).await?;
@@ -135,7 +135,13 @@ impl ControlPlane {
         dry_run: bool,
     ) -> Result<Vec<Edited>, EditError> {
         let place = |i, field| format!("items[{i}].{field}");
-        let read = || self.read_all(documents, place);
+        let read = || {
+            let named = documents.iter().map(|document| {
+                let name = document["name"].as_str().unwrap_or_default();
+                self.with_force(document, name)
+            });
+            self.read_all(&named.collect::<Vec<_>>(), place)
+        };
         let write = async |specs: Vec<Spec>, unchecked: Vec<Unchecked>| {
             let mut edited: Vec<Edited> = specs.iter().map(|spec| self.compare(spec)).collect();
             for (edited, unchecked) in edited.iter_mut().zip(unchecked) {

@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use thermocline_policy::{FieldErrors, Forced, Spec, Tier};
-use thermocline_wire::read_spec;
+use thermocline_wire::{forced_to_json, read_spec};
 
 use super::EditError;
 use super::document::named;
@@ -63,6 +63,23 @@ impl ControlPlane {
             );
         }
         errors.into_result(()).map_err(EditError::Invalid)
+    }
+
+    /// The whole `document` of `name`: one that says nothing of a force leaves that
+    /// which is in force, as far as it has its tier.
+    pub(super) fn with_force(&self, document: &Value, name: &str) -> Value {
+        let mut document = document.clone();
+        let before = self.deployment(name);
+        let forced = before.and_then(|it| it.with_spec(|spec| spec.forced.clone()));
+        let forced = forced.filter(|forced| {
+            let tier = &document["tiers"][forced.tier.as_str()];
+            !tier.is_null() && !self.is_over(forced)
+        });
+        if let (Some(forced), Some(map)) = (forced, document.as_object_mut()) {
+            map.entry("forced")
+                .or_insert_with(|| forced_to_json(&forced));
+        }
+        document
     }
 
     fn is_over(&self, forced: &Forced) -> bool {

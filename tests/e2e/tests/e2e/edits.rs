@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use thermocline_support::client::RawClient;
 
-use crate::scene::{Scene, bearer, ok, pod};
+use crate::scene::{Scene, bearer, both_tiers, ok, pod};
 
 impl Scene {
     async fn write(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
@@ -298,4 +298,42 @@ async fn every_mistake_is_named_whoever_can_see_it() {
         assert!(named.contains(&field), "{field}: {problem}");
     }
     assert!(problem["request_id"].is_string(), "{problem}");
+}
+
+/// Files are deployed again by machines; what an operator forced stays.
+#[tokio::test]
+async fn a_document_that_says_nothing_of_a_force_leaves_it() {
+    let scene = Scene::new(ok()).await;
+    let document = |image: &str| json!({ "name": "m", "image": image, "tiers": both_tiers() });
+    scene.system.admin.deploy(document("i:1")).await;
+    assert_eq!(scene.system.admin.force("m", "pod").await.0, 200);
+    let forced = async || scene.system.admin.deployment("m").await["spec"]["forced"].clone();
+    let in_force = forced().await;
+    assert_eq!(in_force["tier"], "pod");
+
+    let dry = json!({ "items": [document("i:1")], "dry_run": true });
+    let (_, edited) = scene.write(Method::PUT, "/deployments", dry).await;
+    assert_eq!(edited["items"][0]["changes"], json!([]), "{edited}");
+    let items = json!({ "items": [document("i:2")] });
+    scene.write(Method::PUT, "/deployments", items).await;
+    assert_eq!(forced().await, in_force);
+    let path = "/deployments/m";
+    scene.write(Method::PUT, path, document("i:3")).await;
+    assert_eq!(forced().await, in_force);
+
+    let mut without_it = document("i:3");
+    without_it["tiers"] = json!({ "serverless": { "provider": "toy" } });
+    assert_eq!(scene.write(Method::PUT, path, without_it).await.0, 200);
+    assert_eq!(forced().await, Value::Null, "it has no such tier");
+
+    scene.write(Method::PUT, path, document("i:3")).await;
+    scene.system.admin.force("m", "pod").await;
+    let mut ended = document("i:3");
+    ended["forced"] = Value::Null;
+    scene.write(Method::PUT, path, ended).await;
+    assert_eq!(forced().await, Value::Null);
+    scene.system.admin.force("m", "pod").await;
+    let patch = json!({ "forced": null });
+    assert_eq!(scene.write(Method::PATCH, path, patch).await.0, 200);
+    assert_eq!(forced().await, Value::Null);
 }
