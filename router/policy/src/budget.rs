@@ -5,6 +5,7 @@
 //! nothing: it is held against what has been spent.
 
 mod calendar;
+mod day;
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use thiserror::Error;
 
 use crate::NanoUsd;
 pub use calendar::Calendar;
+use day::Day;
 
 /// A start is held against a day's budget with so much of its price.
 const COMMITTED: Duration = Duration::from_secs(3600);
@@ -97,6 +99,9 @@ pub enum OverBudget {
         spent: NanoUsd,
         /// What would have to be left.
         needed: NanoUsd,
+        /// When it would fit, if nothing more were spent; `None` = never.
+        /// Microseconds since 1970, UTC.
+        fits_at: Option<i64>,
     },
     /// The server's ceiling of the hour.
     #[error(
@@ -226,7 +231,7 @@ impl Ceilings {
     }
 
     /// Whether the day's budget holds the deployment's pods and one more at
-    /// `price`: today for `span` or what is left of the day, tomorrow for `span`.
+    /// `price` for `span` or what is left of the day; tomorrow's must hold their end.
     fn fits_day(
         &self,
         spending: &Spending,
@@ -240,18 +245,15 @@ impl Ceilings {
         if spending.own.unpriced > 0 {
             return Err(OverBudget::Unpriced);
         }
-        let rate = spending.own.usd_per_hour + price;
-        let needed = over(rate, span.min(at.rest_of_day()));
-        let spent = spending.today;
-        let tomorrow = over(rate, span) <= limit;
-        // A budget of which nothing is left is spent, whatever comes.
-        match spent < limit && spent + needed <= limit && tomorrow {
+        let day = Day {
+            limit,
+            spent: spending.today,
+            rate: spending.own.usd_per_hour + price,
+            span,
+        };
+        match day.fits(at) {
             true => Ok(()),
-            false => Err(OverBudget::Day {
-                limit,
-                spent,
-                needed,
-            }),
+            false => Err(day.over(at)),
         }
     }
 

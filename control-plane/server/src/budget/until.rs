@@ -12,10 +12,17 @@ pub(super) fn until(why: &OverBudget, at: Calendar, asked_again: Option<i64>) ->
         None => what.to_owned(),
     };
     match why {
-        OverBudget::Day { limit, needed, .. } if needed <= limit => {
-            format!("{}, or a higher budget", rfc3339(at.next_day()))
+        OverBudget::Day {
+            fits_at: Some(when),
+            limit,
+            needed,
+            ..
+        } if needed <= limit => format!("{}, or a higher budget", rfc3339(*when)),
+        OverBudget::Day { fits_at, .. } => {
+            let when = fits_at.map(|when| format!("{}, ", rfc3339(when)));
+            let price = price("a lower price");
+            format!("{}a higher budget, or {price}", when.unwrap_or_default())
         }
-        OverBudget::Day { .. } => format!("a higher budget, or {}", price("a lower price")),
         OverBudget::Hour { .. } => {
             format!("{}, or a higher ceiling", rfc3339(at.next_hour()))
         }
@@ -41,22 +48,27 @@ mod tests {
         until(&why, Calendar::at(HOUR / 2), Some(HOUR))
     }
 
-    fn day(limit: i64, needed: i64) -> OverBudget {
+    fn day(limit: i64, needed: i64, fits_at: Option<i64>) -> OverBudget {
         OverBudget::Day {
             limit: NanoUsd(limit),
             spent: NanoUsd(1),
             needed: NanoUsd(needed),
+            fits_at,
         }
     }
 
     #[test]
     fn a_refusal_says_when_it_ends_or_what_ends_it() {
         let midnight = "1970-01-02T00:00:00.000Z, or a higher budget";
-        assert_eq!(told(day(10, 10)), midnight);
+        assert_eq!(told(day(10, 10, Some(24 * HOUR))), midnight);
         let asked = "for which its provider is asked at 1970-01-01T01:00:00.000Z";
         assert_eq!(
-            told(day(10, 11)),
+            told(day(10, 11, None)),
             format!("a higher budget, or a lower price, {asked}")
+        );
+        assert_eq!(
+            told(day(10, 11, Some(23 * HOUR))),
+            format!("1970-01-01T23:00:00.000Z, a higher budget, or a lower price, {asked}")
         );
         let rate = |pods| OverBudget::Rate {
             limit: NanoUsd(5),

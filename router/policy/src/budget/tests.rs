@@ -54,6 +54,45 @@ fn a_start_needs_an_hour_of_its_price_in_the_day() {
     );
 }
 
+/// A refusal and the time of day at which it says that the start fits, hours.
+fn refused(limit: f64, today: f64, price: f64, hours: f64) -> (String, Option<f64>) {
+    let spending = Spending {
+        today: usd(today),
+        ..Spending::default()
+    };
+    let refused = daily(limit).start(&spending, Some(usd(price)), at(hours));
+    let refused = refused.unwrap_err();
+    let OverBudget::Day { fits_at, .. } = refused else {
+        panic!("{refused}");
+    };
+    let fits_at = fits_at.map(|micros| micros as f64 / HOUR_MICROS as f64);
+    (refused.to_string(), fits_at)
+}
+
+#[test]
+fn what_fits_the_rest_of_the_day_starts_though_an_hour_never_fits() {
+    let start = |hours| daily(0.03).start(&Spending::default(), Some(usd(0.25)), at(hours));
+    assert!(start(23.87).is_err());
+    assert_eq!(start(23.89), Ok(()));
+    let (why, fits_at) = refused(0.03, 0.0, 0.25, 12.0);
+    assert_eq!(
+        why,
+        "its budget of $0.03 a day: $0 is spent, $0.25 more would be committed"
+    );
+    assert_eq!(fits_at, Some(23.88));
+}
+
+#[test]
+fn a_refusal_says_when_it_fits() {
+    assert_eq!(refused(15.0, 15.0, 1.0, 9.0).1, Some(24.0));
+    assert_eq!(refused(15.0, 14.5, 1.0, 9.0).1, Some(23.5));
+    assert_eq!(refused(0.5, 0.5, 1.0, 9.0).1, Some(47.5), "tomorrow's end");
+    assert_eq!(refused(0.0, 0.0, 1.0, 9.0).1, None);
+    let (why, fits_at) = refused(0.01, 0.0, 1.0, 23.999);
+    assert_eq!(fits_at, None, "its end at midnight alone is too dear");
+    assert!(why.contains("$0.033333334 more"), "{why}");
+}
+
 #[test]
 fn what_runs_stays_until_two_minutes_of_it_are_left() {
     let spending = |today| Spending {
@@ -163,8 +202,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Pods are started and stopped by the rules alone, at any prices; what is
-    /// paid in a day stays within the budget when a deletion takes no longer
-    /// than the reserve.
+    /// paid in a day, and in the one after it, stays within the budget when a
+    /// deletion takes no longer than the reserve.
     #[test]
     fn no_day_costs_more_than_its_budget(
         budget in 0.1f64..50.0, price in 0.01f64..8.0, begin in 0u32..86_400, slow in 0u64..110,
@@ -172,7 +211,11 @@ proptest! {
         let limits = daily(budget);
         let (mut spending, mut seconds) = (Spending::default(), f64::from(begin));
         let mut going = None;
-        while seconds < 86_400.0 {
+        while seconds < 2.0 * 86_400.0 {
+            if seconds == 86_400.0 {
+                prop_assert!(spending.today <= usd(budget), "{spending:?}");
+                spending.today = usd(0.0);
+            }
             let now = at(seconds / 3600.0);
             if spending.own.instances == 0 {
                 if limits.start(&spending, Some(usd(price)), now).is_ok() {
