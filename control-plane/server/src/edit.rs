@@ -317,17 +317,22 @@ impl ControlPlane {
         deployment
     }
 
-    /// Takes over a row just written, and tells of it; its names are known once
-    /// the table is published, for many rows together only once.
+    /// Takes over a row just written, and tells of it where it says anything new;
+    /// its names are known once the table is published, for many rows together only
+    /// once.
     fn accept(self: &Arc<Self>, row: DeploymentRow, spec: Spec, created: bool) -> Arc<Controlled> {
         let (kind, text) = match created {
             true => ("deployment.created", "created"),
             false => ("deployment.updated", "updated"),
         };
-        let name = row.name.clone();
-        let body = json!({ "generation": row.generation });
+        let (name, generation) = (row.name.clone(), row.generation);
+        let before = self.deployment(&name);
+        let is_news = before.is_none_or(|before| before.row().generation != generation);
         let deployment = self.in_force(row, spec);
-        self.events.tell(kind, Some(&name), text, body);
+        if is_news {
+            let body = json!({ "generation": generation });
+            self.events.tell(kind, Some(&name), text, body);
+        }
         deployment
     }
 
