@@ -1,8 +1,10 @@
 //! `doctor`: is the server there, does it let us in, is it well?
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
+use thermocline_policy::format_duration;
 use yaml_serde::Value;
 
 use crate::client::CallError;
@@ -200,13 +202,15 @@ fn exposure(providers: &[Provider]) -> Vec<Check> {
         ));
     }
     checks.extend(bounded.into_iter().map(|provider| {
-        let hours = provider.max_absence_s.unwrap_or(0) as f64 / 3_600.0;
+        let absence = Duration::from_secs(provider.max_absence_s.unwrap_or(0));
+        let hours = absence.as_secs_f64() / 3_600.0;
         let usd = provider.committed_usd_per_hour;
         told(
             &format!("exposure {}", provider.name),
             format!(
-                "${} an hour goes on for {hours} hours, ${} in all, if this server never comes back",
+                "${} an hour goes on for {}, ${} in all, if this server never comes back",
                 dollars(usd),
+                format_duration(absence),
                 dollars(usd * hours)
             ),
         )

@@ -182,7 +182,7 @@ async fn doctor_says_what_would_go_on_without_the_server() {
     ])
     .await;
     let ran = stub.run(&["doctor"]).await;
-    let told = "exposure toy   ok       $1.20 an hour goes on for 24 hours, $28.80 in all";
+    let told = "exposure toy   ok       $1.20 an hour goes on for 24h, $28.80 in all";
     assert!(ran.out.contains(told), "{}", ran.out);
     assert!(!ran.out.contains("until somebody deletes it"));
 }
