@@ -44,6 +44,15 @@ impl Refusal {
         )
     }
 
+    /// RunPod does not take the account's key: no client and no worker is to blame.
+    pub(super) fn no_key() -> Self {
+        Refusal::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "auth",
+            "the provider does not accept this server's key",
+        )
+    }
+
     /// RunPod knows no such endpoint, so nothing was made there.
     pub(super) fn no_endpoint() -> Self {
         Refusal::new(

@@ -200,6 +200,7 @@ impl Jobs {
         let response = request.send().await.map_err(|_| Refusal::unreachable())?;
         match response.status().as_u16() {
             200..=299 => {}
+            401 | 403 => return Err(Refusal::no_key()),
             404 => return Err(Refusal::no_endpoint()),
             _ => return Err(Refusal::unreachable()),
         }
@@ -241,6 +242,7 @@ impl Jobs {
 fn refused(status: StatusCode) -> Refusal {
     match status.as_u16() {
         400 | 422 => Refusal::new(StatusCode::BAD_REQUEST, "invalid", "RunPod refused the job"),
+        401 | 403 => Refusal::no_key(),
         404 => Refusal::no_endpoint(),
         413 => Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,

@@ -335,3 +335,18 @@ async fn the_translation_adds_little() {
     assert!(added[25] <= Duration::from_millis(20), "{added:?}");
     assert!(late[2] <= 100_000, "{late:?}");
 }
+
+/// Neither the endpoint nor the client is at fault.
+#[tokio::test]
+async fn a_key_that_is_refused_is_no_failure_of_the_endpoint() {
+    let queue = Queue::new().await;
+    queue.scene.faults(Faults {
+        revoked: true,
+        ..Faults::default()
+    });
+    let answer = queue.post(&json!({ "x": 1 })).send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    assert_eq!(answer.headers()["retry-after"], "1");
+    let problem: Value = answer.json().await.unwrap();
+    assert_eq!(problem["code"], "auth", "{problem}");
+}
