@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thermocline_policy::{BreakEven, CostModel, Moment, PolicyMode, Rate, Tier, UsdPerSecond};
 use thermocline_table::{Config, Measured, Tally};
 
-use crate::books::Steer;
+use crate::books::{Steer, work_of};
 use crate::deployment::Controlled;
 
 /// The part of the JSON of a decision for `on` that speaks of money.
@@ -92,7 +92,8 @@ fn prices_json(model: &CostModel) -> Value {
 }
 
 fn times_json(model: &CostModel, tally: &Tally, config: &Config) -> Value {
-    let work = &model.work;
+    // As of now, like the counts beside it: what steers follows within a second.
+    let work = work_of(tally, &config.spec);
     let measured = busiest(tally, model);
     let served = |tier: Tier| tally.service[tier].measured().count;
     let pod_idle = config.spec.idle_timeout(Tier::Pod);
