@@ -17,6 +17,7 @@ pub(crate) use ability::Unchecked;
 use crate::control::ControlPlane;
 use crate::deployment::Controlled;
 use crate::names::no_such;
+use check::Examined;
 use document::{differences, merge};
 
 /// A change that was not made; nothing of it was stored.
@@ -63,25 +64,27 @@ pub(crate) struct Edited {
 
 impl ControlPlane {
     /// Writes what `read` says, once providers were asked about it, as it reads when
-    /// nobody else writes.
+    /// nobody else writes. Their mistakes are told with all others.
     async fn edit<T>(
         &self,
-        read: impl Fn() -> Result<Vec<Spec>, EditError>,
+        read: impl Fn() -> Result<Examined, EditError>,
         place: impl Fn(usize, String) -> String,
         write: impl AsyncFnOnce(Vec<Spec>, Vec<Unchecked>) -> Result<T, EditError>,
     ) -> Result<T, EditError> {
-        let unchecked = self.ask_providers(&read()?, place).await?;
+        let Examined { specs, mut errors } = read()?;
+        let (never, unchecked) = self.ask_providers(&specs, place).await;
+        errors.add(never);
+        let unchecked = errors.into_result(unchecked).map_err(EditError::Invalid)?;
         let _one = self.editing.lock().await;
-        write(read()?, unchecked).await
+        write(read()?.valid()?, unchecked).await
     }
 
     /// The same for one specification: the row that `write` writes is in force after it.
     async fn edit_one(
         self: &Arc<Self>,
-        read: impl Fn() -> Result<Spec, EditError>,
+        read: impl Fn() -> Result<Examined, EditError>,
         write: impl AsyncFnOnce(&Spec) -> Result<(DeploymentRow, bool), EditError>,
     ) -> Result<(Arc<Controlled>, bool), EditError> {
-        let all = || Ok(vec![read()?]);
         let write = async |mut specs: Vec<Spec>, unchecked: Vec<Unchecked>| {
             let spec = specs.remove(0);
             let (row, created) = write(&spec).await?;
@@ -89,7 +92,7 @@ impl ControlPlane {
             deployment.set_unchecked(unchecked.concat());
             Ok((deployment, created))
         };
-        self.edit(all, |_, field| field, write).await
+        self.edit(read, |_, field| field, write).await
     }
 
     /// Creates one deployment.
@@ -99,7 +102,7 @@ impl ControlPlane {
     ) -> Result<Arc<Controlled>, EditError> {
         let read = || {
             let one = std::slice::from_ref(document);
-            Ok(self.read_all(one, |_, field| field)?.remove(0))
+            Ok(self.read_all(one, |_, field| field))
         };
         let write = async |spec: &Spec| {
             if self.deployment(&spec.name).is_some() {
@@ -119,7 +122,7 @@ impl ControlPlane {
         name: &str,
         document: &Value,
     ) -> Result<(Arc<Controlled>, bool), EditError> {
-        let read = || self.read_named(&self.with_force(document, name), name);
+        let read = || Ok(self.read_named(&self.with_force(document, name), name));
         let write = async |spec: &Spec| {
             let now = self.clock.wall_micros();
             let mut rows = self.store.put_deployments(&[stored(spec)], now).await?;
@@ -140,7 +143,7 @@ impl ControlPlane {
                 let name = document["name"].as_str().unwrap_or_default();
                 self.with_force(document, name)
             });
-            self.read_all(&named.collect::<Vec<_>>(), place)
+            Ok(self.read_all(&named.collect::<Vec<_>>(), place))
         };
         let write = async |specs: Vec<Spec>, unchecked: Vec<Unchecked>| {
             let mut edited: Vec<Edited> = specs.iter().map(|spec| self.compare(spec)).collect();
@@ -178,7 +181,7 @@ impl ControlPlane {
         name: &str,
         patch: &Value,
     ) -> Result<Arc<Controlled>, EditError> {
-        let read = || self.patched(name, patch);
+        let read = || self.merged(name, patch);
         let write = async |spec: &Spec| Ok((self.update(name, spec).await?, false));
         let (deployment, _) = self.edit_one(read, write).await?;
         Ok(deployment)
@@ -186,12 +189,16 @@ impl ControlPlane {
 
     /// What [`ControlPlane::patch`] would put in force.
     pub(crate) fn patched(&self, name: &str, patch: &Value) -> Result<Spec, EditError> {
+        self.merged(name, patch)?.only()
+    }
+
+    fn merged(&self, name: &str, patch: &Value) -> Result<Examined, EditError> {
         let deployment = self
             .deployment(name)
             .ok_or_else(|| self.no_such_deployment(name))?;
         let mut document = deployment.with_spec(spec_to_json);
         merge(&mut document, patch);
-        self.read_named(&document, name)
+        Ok(self.read_named(&document, name))
     }
 
     /// Forces a tier, or stops forcing.
@@ -212,7 +219,7 @@ impl ControlPlane {
         }
         let mut document = deployment.with_spec(spec_to_json);
         document["forced"] = forced.as_ref().map_or(Value::Null, forced_to_json);
-        let spec = self.read_named(&document, name)?;
+        let spec = self.read_named(&document, name).only()?;
         let row = self.update(name, &spec).await?;
         Ok(self.put_in_force(row, spec, false))
     }

@@ -6,7 +6,6 @@ use futures_util::future::join_all;
 use thermocline_policy::{FieldErrors, Spec, Tier};
 use thermocline_provider::{InstanceRequest, Mistake, Provider};
 
-use super::EditError;
 use crate::control::ControlPlane;
 use crate::launch::request;
 use crate::provider::{DOCKER, Registered, name_for};
@@ -21,26 +20,24 @@ pub(crate) type Unchecked = Vec<String>;
 type Wrong = Vec<(String, String)>;
 
 impl ControlPlane {
-    /// Holds `specs` against what their providers can do; for each of them what
-    /// could not be checked just now. Nothing is refused for that, nor for what
-    /// is in force already.
-    ///
-    /// # Errors
-    /// [`EditError::Invalid`] with what a provider can never do.
+    /// Holds `specs` against what their providers can do: what these can never do,
+    /// and for each of them what could not be checked just now. Nothing is refused
+    /// for that, nor for what is in force already.
     pub(super) async fn ask_providers(
         &self,
-        specs: &[Spec],
+        specs: &[(usize, Spec)],
         place: impl Fn(usize, String) -> String,
-    ) -> Result<Vec<Unchecked>, EditError> {
-        let asked = specs.iter().map(|spec| self.ask_providers_of(spec));
+    ) -> (FieldErrors, Vec<Unchecked>) {
+        let asked = specs.iter().map(|(_, spec)| self.ask_providers_of(spec));
         let (mut errors, mut unchecked) = (FieldErrors::default(), Vec::new());
-        for (i, (mistakes, open)) in join_all(asked).await.into_iter().enumerate() {
+        let answers = join_all(asked).await;
+        for ((i, _), (mistakes, open)) in specs.iter().zip(answers) {
             for (field, message) in mistakes {
-                errors.push(place(i, field), message);
+                errors.push(place(*i, field), message);
             }
             unchecked.push(open);
         }
-        errors.into_result(unchecked).map_err(EditError::Invalid)
+        (errors, unchecked)
     }
 
     async fn ask_providers_of(&self, spec: &Spec) -> (Wrong, Unchecked) {

@@ -9,15 +9,40 @@ use super::document::named;
 use crate::control::ControlPlane;
 use crate::provider::{DOCKER, Registered, name_for};
 
+/// Specifications as they were read, each with its place, and every mistake in them.
+pub(super) struct Examined {
+    pub(super) specs: Vec<(usize, Spec)>,
+    pub(super) errors: FieldErrors,
+}
+
+impl Examined {
+    /// All of them.
+    ///
+    /// # Errors
+    /// [`EditError::Invalid`] where there is any mistake.
+    pub(super) fn valid(self) -> Result<Vec<Spec>, EditError> {
+        let specs = self.specs.into_iter().map(|(_, spec)| spec).collect();
+        self.errors.into_result(specs).map_err(EditError::Invalid)
+    }
+
+    /// The one that was read.
+    ///
+    /// # Errors
+    /// [`EditError::Invalid`] where there is any mistake.
+    pub(super) fn only(self) -> Result<Spec, EditError> {
+        Ok(self.valid()?.remove(0))
+    }
+}
+
 impl ControlPlane {
     /// Reads specifications that are to be written together.
     pub(super) fn read_all(
         &self,
         documents: &[Value],
         place: impl Fn(usize, String) -> String,
-    ) -> Result<Vec<Spec>, EditError> {
+    ) -> Examined {
         let mut errors = FieldErrors::default();
-        let mut specs: Vec<Spec> = Vec::new();
+        let mut specs = Vec::new();
         let mut taken = self.taken_names();
         let mut given = HashSet::new();
         for (i, document) in documents.iter().enumerate() {
@@ -28,7 +53,7 @@ impl ControlPlane {
                     found.push("name", "is given twice");
                 }
                 take_names(&mut taken, &spec);
-                specs.push(spec);
+                specs.push((i, spec));
             }
             let moved = found.into_iter().map(|mut error| {
                 error.field = place(i, error.field);
@@ -36,21 +61,15 @@ impl ControlPlane {
             });
             errors.extend(moved);
         }
-        errors.into_result(specs).map_err(EditError::Invalid)
+        Examined { specs, errors }
     }
 
     /// Reads the specification that is to be written as that of `name`.
-    pub(super) fn read_named(&self, document: &Value, name: &str) -> Result<Spec, EditError> {
+    pub(super) fn read_named(&self, document: &Value, name: &str) -> Examined {
         let (document, mut errors) = named(document, name);
-        match self.read_all(&[document], |_, field| field) {
-            Ok(mut specs) => errors.into_result(specs.remove(0)),
-            Err(EditError::Invalid(more)) => {
-                errors.add(more);
-                Err(errors)
-            }
-            Err(other) => return Err(other),
-        }
-        .map_err(EditError::Invalid)
+        let read = self.read_all(&[document], |_, field| field);
+        errors.add(read.errors);
+        Examined { errors, ..read }
     }
 
     /// Refuses to force a tier until a time that has passed.
