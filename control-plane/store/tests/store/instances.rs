@@ -1,5 +1,7 @@
 use thermocline_policy::{Ceilings, InstanceState, NanoUsd, OverBudget, Tier};
-use thermocline_store::{Allowance, InstanceChanges, InstanceRow, NewInstance, Store, StoreError};
+use thermocline_store::{
+    Allowance, Charged, InstanceChanges, InstanceRow, NewInstance, Postings, Store, StoreError,
+};
 
 use crate::support::{Folder, NOW, in_memory, instance, with_deployments};
 
@@ -295,4 +297,40 @@ async fn an_absurd_price_that_is_written_down_is_read_as_unknown() {
     let refused = store.intend_within(&limited(70), &third, NOW).await;
     let unpriced = StoreError::OverBudget(OverBudget::Unpriced);
     assert_eq!(refused.unwrap_err().to_string(), unpriced.to_string());
+}
+
+/// It is no step of its life: whoever holds its epoch goes on with it.
+#[tokio::test]
+async fn another_text_for_the_same_fingerprint_leaves_the_epoch() {
+    let store = store_with(&["a"]).await;
+    let row = store.intend(&instance("i1", "a", 0), NOW).await.unwrap();
+    store.set_fingerprint("i1", "f2").await.unwrap();
+    let renewed = store.instance("i1").await.unwrap().unwrap();
+    assert_eq!(
+        (renewed.fingerprint.as_str(), renewed.epoch),
+        ("f2", row.epoch)
+    );
+    advance(&store, &row, starting("p1")).await;
+}
+
+/// From its intent on, then as the ledger says, until its absence is confirmed.
+#[tokio::test]
+async fn it_is_known_until_when_an_instance_is_charged() {
+    let store = store_with(&["a"]).await;
+    let row = store.intend(&instance("i1", "a", 0), NOW).await.unwrap();
+    let charged = |until, ends_by| Charged {
+        instance: "i1".into(),
+        until,
+        ends_by,
+    };
+    assert_eq!(store.charged().await.unwrap(), [charged(NOW, None)]);
+    let later = charged(NOW + 7, Some(NOW + 9));
+    let postings = Postings {
+        charged: vec![charged(NOW + 5, None), later.clone()],
+        ..Postings::default()
+    };
+    store.post(&postings, 0).await.unwrap();
+    assert_eq!(store.charged().await.unwrap(), [later]);
+    advance(&store, &row, InstanceState::Gone).await;
+    assert_eq!(store.charged().await.unwrap(), []);
 }

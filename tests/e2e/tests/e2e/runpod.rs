@@ -248,7 +248,10 @@ async fn what_runpod_can_never_do_is_refused_when_it_is_written() {
     assert_eq!(status, 400);
     let told = mistakes(&body);
     assert_eq!(told.len(), 3, "a mistake of two tiers is told once: {body}");
-    assert_eq!(told[0].0, "port", "what nobody but we refuse is told with it");
+    assert_eq!(
+        told[0].0, "port",
+        "what nobody but we refuse is told with it"
+    );
     let told = &told[1..];
     assert_eq!(told[0].0, "command");
     assert!(told[0].1.contains("use args"), "{}", told[0].1);
