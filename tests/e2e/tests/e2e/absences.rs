@@ -94,7 +94,7 @@ async fn what_a_pod_has_cost_outlives_its_row() {
     let due = scene.time.now().since(begun).as_secs_f64() / 3_600.0 * USD_PER_HOUR;
     let scene = scene.crash(HOUR).await;
     let paid = spent(&scene).await;
-    assert!((0.8..=1.0).contains(&(paid / due)), "{paid} of {due}");
+    assert!((0.9..=1.01).contains(&(paid / due)), "{paid} of {due}");
 }
 
 /// Where the provider ends what nobody renews, no more than that is charged.
