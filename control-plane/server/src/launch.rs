@@ -244,4 +244,11 @@ mod tests {
         assert_eq!(of(&before, true), of(&after, true));
         assert_ne!(of(&before, false), of(&after, false));
     }
+
+    /// The one that rows of former servers carry.
+    #[test]
+    fn the_former_fingerprint_stays_as_it_was() {
+        let former = former_fingerprint(&with_an_endpoint(), Tier::Pod);
+        assert_eq!(former, "94ecca63531bb89b611f7ffc");
+    }
 }
