@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thermocline_policy::{InstanceEvent, InstanceState, Moment};
-use thermocline_provider::{Deletion, Provider, ProviderError};
+use thermocline_provider::{Deletion, Provider, ProviderError, ProviderErrorKind};
 use thermocline_store::InstanceChanges;
 
 use super::create::price;
@@ -35,6 +35,8 @@ struct Effort {
     /// Refusals since the last answer.
     failures: u32,
     pause: Duration,
+    /// For how long the provider asked to be left alone with its last refusal.
+    put_off: Option<Duration>,
     /// Whether the provider has ever taken the deletion for one of a thing it
     /// knows: a young instance may be unknown to it although it exists.
     accepted: bool,
@@ -49,6 +51,7 @@ impl Effort {
             untold: false,
             failures: 0,
             pause: FIRST_PAUSE,
+            put_off: None,
             accepted: false,
         }
     }
@@ -63,9 +66,15 @@ impl Effort {
         }
     }
 
-    fn refused(&mut self) {
-        self.absences = 0;
+    fn refused(&mut self, error: &ProviderError) {
         self.failures += 1;
+        match error.kind {
+            // Who is called too often says nothing of the instance, and when to come back.
+            ProviderErrorKind::RateLimited(Some(delay)) => {
+                self.put_off = Some(delay.clamp(FIRST_PAUSE, LONGEST_UNTOLD));
+            }
+            _ => self.absences = 0,
+        }
     }
 
     fn proves_absence(&self, instance: &Instance, now: Moment) -> bool {
@@ -76,6 +85,9 @@ impl Effort {
 
     /// The pause before the next look; longer each time.
     fn next_pause(&mut self) -> Duration {
+        if let Some(delay) = self.put_off.take() {
+            return delay;
+        }
         let longest = match (self.failures, self.untold) {
             (0, false) => LONGEST_LOOK,
             (0, true) => LONGEST_UNTOLD,
@@ -109,7 +121,7 @@ impl ControlPlane {
                     deployment.set_last_error(why_untold(instance, &look));
                 }
                 Err(error) => {
-                    effort.refused();
+                    effort.refused(&error);
                     self.tell_refusal(deployment, instance, &error, effort.failures);
                 }
             }
@@ -213,4 +225,30 @@ enum Look {
     Untold,
     /// Its id is known now.
     Found,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_limit_is_waited_out_and_undoes_no_absence() {
+        let mut effort = Effort::beginning(Moment::ORIGIN, true);
+        effort.answered(&Look::Absent);
+        let limited = |seconds| {
+            let kind = ProviderErrorKind::RateLimited(Some(Duration::from_secs(seconds)));
+            ProviderError::new(kind, "too frequent")
+        };
+        for seconds in [3, 3, 3, 3, 3, 3, 3, 3] {
+            effort.refused(&limited(seconds));
+            assert_eq!(effort.next_pause(), Duration::from_secs(3));
+        }
+        effort.refused(&limited(3_600));
+        assert_eq!(effort.next_pause(), LONGEST_UNTOLD);
+        effort.answered(&Look::Absent);
+        assert_eq!((effort.absences, effort.failures), (2, 0));
+        let broken = ProviderError::new(ProviderErrorKind::Unanswered, "");
+        effort.refused(&broken);
+        assert_eq!(effort.absences, 0);
+    }
 }
