@@ -15,6 +15,7 @@
 
 mod access;
 mod announce;
+mod credentials;
 mod job;
 mod model;
 mod nouns;
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 pub use access::{Access, allows};
 pub use announce::{Demand, QueueDemand, Report, Resident, WorkerState};
+pub use credentials::{Credentials, credential_in_query, is_credential};
 pub use job::{
     Claim, Class, Ending, Failure, FailureKind, Grant, Job, LoadSpan, Obituary, Refusal, ResultHead,
 };

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
 use thermocline_broker::{Burial, DeadLetters};
 use thermocline_provider::fleet::{Cause, DeadLetter};
-use thermocline_wire::fleet::{Class, Failure, Job, Obituary};
+use thermocline_wire::fleet::{Class, Credentials, Failure, Job, Obituary};
 use ulid::Ulid;
 
 use crate::hub::Hub;
@@ -55,9 +55,9 @@ fn written(hub: &Arc<Hub>, dead: Dead) -> DeadLetter {
 }
 
 fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {
-    let job = job(letter.delivery.body(), letter.queue);
+    let mut job = job(letter.delivery.body(), letter.queue);
     let delivered = letter.delivery.attempts().saturating_add(1);
-    let (cause, obituary) = match letter.burial {
+    let (mut cause, obituary) = match letter.burial {
         Burial::GivenUp { report } => {
             let read = serde_json::from_slice::<Obituary>(&report);
             (Cause::GivenUp(report), read.ok())
@@ -67,9 +67,12 @@ fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {
     let dead = {
         let mut lot = hub.lot();
         // Whoever buried it may not have told so here, or have died before.
-        lot.buried(&job, obituary, hub.clock.now());
+        lot.buried(&job, obituary.clone(), hub.clock.now());
         lot.dead(&job)
     };
+    if let Some(dead) = &dead {
+        (job, cause) = told_without(&dead.parked.credentials(), job, (cause, obituary));
+    }
     // Who was told of its end, or took it and went, made no attempt.
     let attempts = dead.as_ref().map_or(delivered, |dead| dead.attempts);
     let request = dead.as_ref().map(|dead| dead.parked.request());
@@ -82,6 +85,24 @@ fn known(hub: &Arc<Hub>, letter: thermocline_broker::DeadLetter) -> DeadLetter {
     });
     let known = (failures, request);
     DeadLetter::new(job, cause, attempts, known, archived)
+}
+
+/// What a letter says, without what let its client in: not every worker keeps
+/// that to itself.
+fn told_without(
+    credentials: &Credentials,
+    job: Job,
+    (cause, obituary): (Cause, Option<Obituary>),
+) -> (Job, Cause) {
+    let failures = job.failures.into_iter();
+    let failures = failures.map(|it| it.without(credentials)).collect();
+    let obituary = obituary.map(|it| Obituary {
+        failure: it.failure.without(credentials),
+        ..it
+    });
+    let report = obituary.and_then(|it| serde_json::to_vec(&it).ok());
+    let cause = report.map_or(cause, |report| Cause::GivenUp(report.into()));
+    (Job { failures, ..job }, cause)
 }
 
 /// The job that a letter of `queue` is. What is none of it gets a name of its

@@ -242,7 +242,7 @@ impl Lot {
         let (last, kind) = (failure.last, failure.kind);
         entry.course.fail(Failure {
             run: String::new(),
-            ..failure
+            ..failure.without(&entry.parked.credentials())
         });
         if entry.stage == Stage::Answering {
             // Its client sees the result break off, and nothing can follow it.
@@ -289,7 +289,9 @@ impl Lot {
             Some(it) => given_up(it.class == Class::Poison, it.failure.kind),
             None => Excuse::Undeliverable,
         };
-        entry.course.note(obituary.map(|it| it.failure));
+        let credentials = entry.parked.credentials();
+        let last = obituary.map(|it| it.failure.without(&credentials));
+        entry.course.note(last);
         self.give_up(&job.id, excuse, now);
     }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use subtle::ConstantTimeEq;
 use thermocline_policy::Moment;
 use thermocline_provider::fleet::ParkedRequest;
-use thermocline_wire::fleet::{Job, ResultHead};
+use thermocline_wire::fleet::{Credentials, Job, ResultHead};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::excuse::Excuse;
@@ -42,6 +42,11 @@ impl Parked {
     pub(crate) fn is(&self, job: &Job) -> bool {
         let ticket = self.ticket.as_bytes().ct_eq(job.ticket.as_bytes());
         *self.deployment == *job.deployment && bool::from(ticket)
+    }
+
+    /// What in it lets somebody in: nothing that is told of it may hold that.
+    pub(crate) fn credentials(&self) -> Credentials {
+        Credentials::of(&self.target, &self.headers)
     }
 
     /// The request, to be kept elsewhere.

@@ -14,7 +14,7 @@ use thermocline_broker::{Delivery, Lost};
 use thermocline_clock::Clock;
 use thermocline_policy::Moment;
 use thermocline_policy::fleet::Patience;
-use thermocline_wire::fleet::{Ending, FailureKind, Job};
+use thermocline_wire::fleet::{Credentials, Ending, FailureKind, Job};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +58,14 @@ pub(super) struct Failed {
     pub(super) kind: FailureKind,
     pub(super) status: Option<u16>,
     pub(super) detail: String,
+}
+
+impl Failed {
+    /// The same, told without `credentials`: a model may show what it was sent.
+    fn without(self, credentials: &Credentials) -> Self {
+        let detail = credentials.hidden_in(&self.detail).into_owned();
+        Failed { detail, ..self }
+    }
 }
 
 /// A job in hand.
@@ -124,7 +132,10 @@ impl Bench {
             Err(Lost) => End::Lost,
             Ok(Outcome::Answered) => self.done(held.delivery, End::Answered).await,
             Ok(Outcome::Unwanted) => self.done(held.delivery, End::Unwanted).await,
-            Ok(Outcome::Failed(failed)) => self.failed(held, &grant.run, failed, deadline).await,
+            Ok(Outcome::Failed(failed)) => {
+                let failed = failed.without(&Credentials::of(&grant.target, &grant.headers));
+                self.failed(held, &grant.run, failed, deadline).await
+            }
         }
     }
 

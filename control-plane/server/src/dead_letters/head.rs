@@ -3,30 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use thermocline_provider::fleet::ParkedRequest;
+use thermocline_wire::fleet::{credential_in_query, is_credential};
 
 use crate::secrets::{Redaction, Secrets};
-
-/// Beginnings of values that are credentials whatever they are called.
-const SCHEMES: [&str; 3] = ["bearer ", "basic ", "digest "];
-/// A name that holds one of these names a credential.
-const WITHIN: [&str; 12] = [
-    "apikey",
-    "authoriz",
-    "authentic",
-    "bearer",
-    "cookie",
-    "credential",
-    "jwt",
-    "passw",
-    "secret",
-    "session",
-    "signature",
-    "token",
-];
-/// And so does one of which one of these is a part.
-const PARTS: [&str; 5] = ["auth", "key", "pass", "pwd", "sig"];
-/// Names that are no credentials although they look like it.
-const HARMLESS: [&str; 2] = ["idempotency-key", "sec-websocket-key"];
 
 /// A request's head as it is archived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +73,7 @@ fn without_credentials(request: &ParkedRequest) -> (Head, Vec<String>) {
     let mut cut = Vec::new();
     let mut headers = Vec::new();
     for (name, value) in &request.headers {
-        if is_credential(name) || has_scheme(value) {
+        if is_credential(name, value) {
             cut.push(format!("header {}", name.to_lowercase()));
         } else {
             headers.push((name.clone(), value.clone()));
@@ -117,35 +96,19 @@ fn without_secret_query(target: &str, cut: &mut Vec<String>) -> String {
     let kept: Vec<&str> = query
         .split('&')
         .filter(|pair| {
-            let name = url::form_urlencoded::parse(pair.as_bytes()).next();
-            let name = name.map(|(name, _)| name.into_owned()).unwrap_or_default();
-            let secret = is_credential(&name);
-            if secret {
-                cut.push(format!("query {}", name.to_lowercase()));
-            }
-            !secret
+            let credential = credential_in_query(pair);
+            cut.extend(
+                credential
+                    .iter()
+                    .map(|name| format!("query {}", name.to_lowercase())),
+            );
+            credential.is_none()
         })
         .collect();
     match kept.is_empty() {
         true => path.to_owned(),
         false => format!("{path}?{}", kept.join("&")),
     }
-}
-
-fn has_scheme(value: &str) -> bool {
-    let value = value.trim_start().to_lowercase();
-    SCHEMES.iter().any(|scheme| value.starts_with(scheme))
-}
-
-/// Whether what is called `name` lets somebody in. What looks like it is one:
-/// a name too many costs a header, one too few a key.
-fn is_credential(name: &str) -> bool {
-    let name = name.to_lowercase();
-    if HARMLESS.contains(&&*name) {
-        return false;
-    }
-    let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric());
-    WITHIN.iter().any(|word| name.contains(word)) || parts.any(|part| PARTS.contains(&part))
 }
 
 #[cfg(test)]

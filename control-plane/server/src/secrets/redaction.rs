@@ -1,11 +1,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What stands in a secret's place.
-const HIDDEN: &str = "[secret]";
-
-/// Shorter values are not searched for: they are a part of too many words.
-const LEAST: usize = 6;
+use thermocline_wire::{LEAST_HIDDEN, hide};
 
 /// The values that nobody may read; clones share them.
 ///
@@ -23,7 +19,7 @@ impl Redaction {
         let inside = &escaped[1..escaped.len() - 1];
         for text in [value, inside].into_iter().chain(value.lines()) {
             let text = text.trim();
-            if text.len() >= LEAST && !all.iter().any(|known| known == text) {
+            if text.len() >= LEAST_HIDDEN && !all.iter().any(|known| known == text) {
                 all.push(text.to_owned());
             }
         }
@@ -34,27 +30,8 @@ impl Redaction {
     /// `text` without what is hidden, also where `text` was cut within it.
     pub fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let mut clean = Cow::Borrowed(text);
-        for hidden in all.iter() {
-            if clean.contains(hidden.as_str()) {
-                clean = Cow::Owned(clean.replace(hidden.as_str(), HIDDEN));
-            }
-            if let Some(kept) = cut_within(&clean, hidden) {
-                clean = Cow::Owned(format!("{}{HIDDEN}", &clean[..kept]));
-            }
-        }
-        clean
+        hide(text, all.iter())
     }
-}
-
-/// Where a beginning of `hidden` begins that `text` ends with.
-fn cut_within(text: &str, hidden: &str) -> Option<usize> {
-    let body = text.trim_end_matches('…');
-    let longest = hidden.len().min(body.len());
-    let ends = (LEAST..longest).rev();
-    ends.filter(|length| hidden.is_char_boundary(*length))
-        .find(|length| body.ends_with(&hidden[..*length]))
-        .map(|length| body.len() - length)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Credentials;
+
 /// A queued request: small, since the payload stays with its gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -150,6 +152,15 @@ pub struct Failure {
     /// Whether there will be no further attempt: the client is answered now.
     #[serde(rename = "final")]
     pub last: bool,
+}
+
+impl Failure {
+    /// The same, told without `credentials`.
+    #[must_use]
+    pub fn without(self, credentials: &Credentials) -> Self {
+        let detail = credentials.hidden_in(&self.detail).into_owned();
+        Failure { detail, ..self }
+    }
 }
 
 /// What kind of failure an attempt ended with.

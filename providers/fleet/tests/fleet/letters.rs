@@ -8,7 +8,7 @@ use thermocline_broker::Broker;
 use thermocline_provider::fleet::{Cause, ParkedRequest, Replayed, SharedFleet};
 use thermocline_wire::fleet::{Ending, FailureKind};
 
-use crate::scene::{Scene, settings, still};
+use crate::scene::{Asked, Scene, settings, still};
 
 #[tokio::test]
 async fn a_dead_letter_comes_with_its_payload_until_it_is_archived() {
@@ -59,6 +59,39 @@ async fn a_dead_letter_that_nobody_archives_lets_its_payload_go() {
     drop(granted);
     time.advance(Duration::from_secs(61));
     scene.at_rest().await;
+}
+
+#[tokio::test]
+async fn what_lets_a_client_in_is_cut_from_all_that_is_said_of_a_failure() {
+    let scene = Scene::new().await;
+    let mut letters = scene.fleet.dead_letters().await.unwrap();
+    let request = scene.post("/generate?api_key=SentinelQuery").body("prompt");
+    let request = request.bearer_auth("SentinelToken");
+    let asked = Asked::send(request.header("cookie", "sid=SentinelCookie; lang=en"));
+    let worker = scene.worker("w");
+    let (held, granted) = worker.begin().await;
+    let failure = json!({ "run": granted.grant.run, "worker": "w", "kind": "runtime_failed",
+        "detail": "for en: SentinelToken, SentinelCookie, SentinelQuery", "final": true });
+    let told = worker.call(&held.job.id, "failure").json(&failure).send();
+    assert!(told.await.unwrap().status().is_success());
+    let answered = asked.response().await.text().await.unwrap();
+    let mut body = json!(held.job);
+    body["failures"] = json!([failure]);
+    let report = json!({ "class": "transient", "failure": failure });
+    let (body, report) = (body.to_string(), report.to_string());
+    let buried = held.delivery.bury(body.into(), report.into());
+    buried.await.unwrap();
+    let letter = letters.next().await.unwrap();
+    let Cause::GivenUp(report) = &letter.cause else {
+        panic!("{:?}", letter.cause)
+    };
+    let written = String::from_utf8_lossy(report).into_owned();
+    let told = [&letter.failures, &letter.job.failures].map(|it| json!(it).to_string());
+    for said in told.into_iter().chain([written]) {
+        let clean = "for en: [secret], [secret], [secret]";
+        assert!(said.contains(clean) && !said.contains("Sentinel"), "{said}");
+    }
+    assert!(!answered.contains("Sentinel"), "{answered}");
 }
 
 fn request() -> ParkedRequest {

@@ -1,8 +1,10 @@
 //! Attempts, back-off, dead letters and poison.
 
+use futures_util::StreamExt;
+use thermocline_broker::{Broker, Burial};
 use thermocline_wire::fleet::{Class, FailureKind};
 
-use crate::gateway::Answer;
+use crate::gateway::{Answer, CREDENTIAL};
 use crate::stage::{Stage, buried, seconds};
 
 #[tokio::test]
@@ -48,6 +50,30 @@ async fn b31_a_job_that_always_fails_has_its_attempts_and_then_one_dead_letter()
         "{answers:?}"
     );
     assert_eq!(stage.waiting("m").await, 0);
+}
+
+#[tokio::test]
+async fn what_a_model_shows_of_its_client_s_credentials_is_told_to_nobody() {
+    let mut stage = Stage::new();
+    stage.deploy("m", |model| model.terms.max_attempts = 2);
+    let mut letters = stage.broker.dead_letters().await.unwrap();
+    let _node = stage.worker("gpu-1", 1, 4_000).await;
+    let job = stage.submit("m", &format!("it fails: {CREDENTIAL}")).await;
+    stage.pass(seconds(20)).await;
+    let letter = letters.next().await.unwrap();
+    let Burial::GivenUp { report } = &letter.burial else {
+        panic!("{:?}", letter.burial)
+    };
+    let written = [letter.delivery.body(), report].map(|it| String::from_utf8_lossy(it));
+    for text in &written {
+        assert!(text.contains("answers it fails: [secret]"), "{text}");
+        assert!(!text.contains(CREDENTIAL), "{text}");
+    }
+    let told = format!("{:?}", stage.gateway.answers(&job));
+    assert!(
+        told.contains("[secret]") && !told.contains(CREDENTIAL),
+        "{told}"
+    );
 }
 
 #[tokio::test]

@@ -20,6 +20,8 @@ use thermocline_worker::{CallError, Gateways, Granted, Sent};
 use tokio::sync::oneshot;
 
 pub(crate) const REPLY_TO: &str = "http://gateway";
+/// What each request is authorised by.
+pub(crate) const CREDENTIAL: &str = "SentinelToken";
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -295,7 +297,10 @@ impl Gateways for Reached {
             remaining_ms: remaining.as_millis() as u64,
             method: "POST".into(),
             target: "/infer".into(),
-            headers: vec![("content-type".into(), "text/plain".into())],
+            headers: vec![
+                ("content-type".into(), "text/plain".into()),
+                ("authorization".into(), format!("Bearer {CREDENTIAL}")),
+            ],
             payload_bytes: parked.payload.len() as u64,
             sha256: Sha256::digest(&parked.payload)
                 .iter()
