@@ -14,22 +14,27 @@ const VARIABLES: [&str; 3] = ["api_key_env", "token_env", "url_env"];
 const FILES: [&str; 3] = ["api_key_file", "token_file", "url_file"];
 /// Where the credentials of workers are.
 const WORKERS: &str = "fleet.workers.";
+/// Where the admin token is, if a person chose it.
+const ADMIN: &str = "THERMOCLINE_ADMIN_TOKEN";
 
 /// A line for each variable and file that is named and holds nothing, and for each
-/// worker whose token is another's: it would say neither whose it is nor what it
-/// may pull.
+/// worker whose token is another's, or the admin's: it would say neither whose it is
+/// nor what it may do.
 pub(super) fn mistakes(
     document: &Document,
     read: impl Fn(Source<'_>) -> Result<String, String>,
 ) -> Vec<String> {
     let mut named = Vec::new();
     find(&document.value, "", &mut named);
-    let (mut lines, mut owners) = (Vec::new(), HashMap::new());
+    let admin = read(Source::Variable(ADMIN)).into_iter();
+    let mut owners: HashMap<String, String> =
+        admin.map(|token| (token, ADMIN.to_owned())).collect();
+    let mut lines = Vec::new();
     for (field, source) in named {
         let wrong = match read(source) {
             Ok(text) => worker(&field).and_then(|worker| {
-                let other = owners.insert(text, worker.to_owned())?;
-                Some(format!("its token is that of {WORKERS}{other}"))
+                let other = owners.insert(text, format!("{WORKERS}{worker}"))?;
+                Some(format!("its token is that of {other}"))
             }),
             Err(lack) => Some(lack),
         };
@@ -111,9 +116,15 @@ mod tests {
             ("THERMOCLINE_FLEET__WORKERS__B__TOKEN_ENV", "B"),
             ("THERMOCLINE_PROVIDERS__X__TOKEN_ENV", "X"),
         ];
-        let one = told(&environment, |_| Ok("one".to_owned()));
+        let one = told(&environment, |source| match source {
+            Source::Variable("THERMOCLINE_ADMIN_TOKEN") => Err("not set".to_owned()),
+            _ => Ok("one".to_owned()),
+        });
         let line = "THERMOCLINE_FLEET__WORKERS__B__TOKEN_ENV: fleet.workers.b.token_env: its token is that of fleet.workers.a";
         assert_eq!(one, [line]);
+        let all = told(&environment, |_| Ok("one".to_owned()));
+        let first = "THERMOCLINE_FLEET__WORKERS__A__TOKEN_ENV: fleet.workers.a.token_env: its token is that of THERMOCLINE_ADMIN_TOKEN";
+        assert_eq!(all, [first, line]);
         let two = told(&environment, |source| Ok(format!("{source:?}")));
         assert!(two.is_empty(), "{two:?}");
     }
