@@ -46,7 +46,7 @@ async fn no_stock_anywhere_is_no_capacity_and_makes_nothing() {
 }
 
 #[tokio::test]
-async fn a_worker_quota_and_an_empty_balance_are_told_as_quota() {
+async fn a_full_worker_quota_is_quota_and_an_empty_balance_is_no_credit() {
     let scene = Scene::new(LB).await;
     let many = with(Tier::Serverless, json!({ "max_workers": 11 }));
     let error = scene.provider.create("key", &many).await.unwrap_err();
@@ -61,7 +61,7 @@ async fn a_worker_quota_and_an_empty_balance_are_told_as_quota() {
         .create("key", &request(Tier::Pod))
         .await
         .unwrap_err();
-    assert_eq!(error.kind, Kind::Quota);
+    assert_eq!(error.kind, Kind::NoCredit);
 }
 
 #[tokio::test]

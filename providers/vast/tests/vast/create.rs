@@ -158,13 +158,13 @@ async fn an_instance_that_checks_its_secret_lets_us_in_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_spent_balance_is_told_as_quota() {
+async fn a_spent_balance_is_told_as_no_credit() {
     let scene = Scene::new().await;
     scene.faults(Faults {
         broke: true,
         ..Faults::default()
     });
     let error = scene.provider.create("key", &request()).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Quota);
+    assert_eq!(error.kind, Kind::NoCredit);
     assert!(error.detail.contains("credit"), "{error}");
 }
