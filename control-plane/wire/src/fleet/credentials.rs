@@ -73,6 +73,8 @@ impl Credentials {
         all.extend(secret.filter_map(|pair| Some(pair.split_once('=')?.1.to_owned())));
         let decoded: Vec<String> = all.iter().map(|value| decoded(value)).collect();
         all.extend(decoded);
+        let escaped: Vec<String> = all.iter().filter_map(|value| escaped(value)).collect();
+        all.extend(escaped);
         all.retain(|value| value.len() >= LEAST_HIDDEN);
         all.sort_by_key(|value| Reverse(value.len()));
         all.dedup();
@@ -111,6 +113,13 @@ fn decoded(value: &str) -> String {
         .unwrap_or_default()
 }
 
+/// `value` as a model shows it in JSON, where that differs.
+fn escaped(value: &str) -> Option<String> {
+    let text = serde_json::to_string(value).ok()?;
+    let inside = text.get(1..text.len() - 1)?;
+    (inside != value).then(|| inside.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +147,13 @@ mod tests {
             "Authorization: [secret] ([secret]), sid: [secret], u: [secret], \
              lang: en, X-Api-Key=[secret], accept=text/plain"
         );
+    }
+
+    #[test]
+    fn what_json_has_to_escape_is_hidden_too() {
+        let headers = [("x-api-key", r#"{"k":"Sentinel"}"#)];
+        let said = r#"{"x-api-key": "{\"k\":\"Sentinel\"}"}"#;
+        assert_eq!(told("/", &headers, said), r#"{"x-api-key": "[secret]"}"#);
     }
 
     #[test]

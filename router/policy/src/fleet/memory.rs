@@ -85,8 +85,7 @@ pub struct Want<'a> {
 pub struct Eviction {
     /// How long a model stays at least, unless a starving queue forces it out.
     pub min_residence: Duration,
-    /// For how long a younger one must have had no work before preemptible work that
-    /// starves forces it out.
+    /// For how long a model must have had no work before preemptible work takes its place.
     pub lull: Duration,
     /// The half-life of [`Heat`].
     pub half_life: Duration,
@@ -140,8 +139,9 @@ pub enum Admission<'a> {
 ///   `want` is not; models that are being loaded, or leave already; and pinned
 ///   ones, as long as their terms pin them.
 /// * Models younger than the minimum residence, and those with jobs waiting, are
-///   evicted only for a model that is starving or pinned; for a preemptible one that is
-///   starving, only those that nobody waits for and that have had no work for a lull.
+///   evicted only for a model that is starving or pinned.
+/// * A preemptible model takes the place only of those that nobody waits for and that
+///   have had no work for a lull, however long they have stayed.
 /// * Of the others those go that will be missed least: heat × (load time + what
 ///   a miss costs besides) per MiB, the lowest first. That is the value of GreedyDual-Size with frequency
 ///   (Cherkasova, HP Labs 98-69, 1998), with a half-life in place of its clock. The heat is

@@ -221,6 +221,12 @@ fn preemptible_work_waits_for_a_lull_not_for_the_old_age_of_what_is_idle() {
     assert!(asked(young(995, 0)));
     assert!(!asked(young(996, 0)), "it may have work in a moment");
     assert!(!asked(young(995, 1)), "it has work");
+    let old = |last_used| Resident {
+        since: at(0),
+        ..young(last_used, 0)
+    };
+    assert!(asked(old(995)));
+    assert!(!asked(old(996)), "however long it has been there");
 }
 
 #[test]
@@ -397,7 +403,8 @@ proptest! {
                     prop_assert!(victim.in_flight == 0 || (victim.preemptible && !preemptible));
                     let forced = victim.waiting > 0 || victim.since > at(970);
                     let lulled = victim.waiting == 0 && victim.last_used <= at(995);
-                    prop_assert!(!forced || victim.preemptible || (starving && (!preemptible || lulled)));
+                    prop_assert!(!forced || starving || (victim.preemptible && !preemptible));
+                    prop_assert!(!preemptible || lulled);
                 }
             }
             Admission::Wait { until } => {

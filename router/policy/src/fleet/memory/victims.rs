@@ -87,13 +87,11 @@ pub(super) fn candidates(
     there
         .filter(|(_, resident)| resident.devices.contains(&device))
         .filter_map(|(index, resident)| {
-            let age = match patient {
-                true => Age::Mature,
-                false => Age::of(resident, rules, now),
-            };
+            let mut rest = Rest::of(resident, rules, now);
+            rest.mature |= patient;
             Some(Weight {
                 resident: index,
-                reluctance: reluctance(want, resident, age)?,
+                reluctance: reluctance(want, resident, rest)?,
                 cost: cost(resident, rules, now),
                 share: resident.share,
             })
@@ -113,48 +111,44 @@ fn cost(resident: &Resident, rules: &Eviction, now: Moment) -> f64 {
     uses * miss.as_secs_f64()
 }
 
-/// Whether a model has stayed long enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Age {
-    /// It has.
-    Mature,
-    /// It has not, and has had no work for a lull.
-    Lulled,
-    /// It has not.
-    Young,
+/// How long a model has been there, and idle.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    /// It has stayed its time.
+    mature: bool,
+    /// It has had no work for a lull.
+    lulled: bool,
 }
 
-impl Age {
+impl Rest {
     fn of(resident: &Resident, rules: &Eviction, now: Moment) -> Self {
-        if now.since(resident.since) >= rules.min_residence {
-            Age::Mature
-        } else if now.since(resident.last_used) >= rules.lull {
-            Age::Lulled
-        } else {
-            Age::Young
+        Rest {
+            mature: now.since(resident.since) >= rules.min_residence,
+            lulled: now.since(resident.last_used) >= rules.lull,
         }
     }
 }
 
-/// How reluctantly `resident` makes room for `want`; `None` = it does not.
-fn reluctance(want: &Want, resident: &Resident, age: Age) -> Option<Reluctance> {
+/// How reluctantly `resident` makes room for `want`; `None` = it does not. Preemptible
+/// work takes nothing from a model that has work, or may have some in a moment.
+fn reluctance(want: &Want, resident: &Resident, rest: Rest) -> Option<Reluctance> {
     if resident.pinned || resident.stage != Stage::Ready {
         return None;
     }
     let yields = resident.preemptible && !want.terms.preemptible;
+    let unwanted = resident.waiting == 0;
+    let free = unwanted && (rest.lulled || !want.terms.preemptible);
     match (yields, resident.in_flight > 0) {
         (true, true) => Some(Reluctance::Interrupted),
         (true, false) => Some(Reluctance::Yields),
         (false, true) => None,
-        (false, false) if age == Age::Mature && resident.waiting == 0 => Some(Reluctance::Free),
-        (false, false) => may_force(want, resident, age).then_some(Reluctance::Forced),
+        (false, false) if rest.mature && free => Some(Reluctance::Free),
+        (false, false) if want.terms.preemptible && !free => None,
+        (false, false) => may_force(want).then_some(Reluctance::Forced),
     }
 }
 
-/// Preemptible work forces out nobody who has work, or may have some in a moment.
-fn may_force(want: &Want, resident: &Resident, age: Age) -> bool {
-    match want.terms.preemptible {
-        false => want.starving || want.terms.pinned,
-        true => want.starving && resident.waiting == 0 && age != Age::Young,
-    }
+/// Whether it need not wait until others have stayed their time.
+fn may_force(want: &Want) -> bool {
+    want.starving || (want.terms.pinned && !want.terms.preemptible)
 }
